@@ -1,5 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../scripts/redis/free-port.ts';
@@ -8,6 +7,7 @@ import { startEmulator } from '../src/emulator/emulator.ts';
 import { blocksOf } from './docs/support/readme-blocks.ts';
 import { Shell } from './support/shell.ts';
 import { until } from './support/wait.ts';
+import { temporaryFolder } from './support/temporary.ts';
 
 const ROOT = process.cwd();
 const DEADLINE_MS = 60_000;
@@ -80,8 +80,7 @@ describe('the commands and the program that README shows', () => {
   const closers: (() => unknown)[] = [];
 
   beforeAll(async () => {
-    folder = mkdtempSync(path.join(tmpdir(), 'notices-readme-'));
-    closers.push(() => rmSync(folder, { recursive: true, force: true }));
+    folder = temporaryFolder((remove) => closers.push(remove));
     // Not the run's Redis: the blocks use the default prefix, which others may use there.
     const redis = await provideRedis({ env: { ...process.env, REDIS_URL: undefined } });
     closers.push(() => redis.close());

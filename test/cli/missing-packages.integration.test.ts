@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../support/temporary.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(
@@ -12,8 +12,7 @@ const names = (group: Record<string, string> = {}) => Object.keys(group);
 
 /** A copy that has these packages and those that are always there. @returns its folder */
 function copyWith(installed: readonly string[]): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   for (const part of ['package.json', 'dist/src', 'dist/workers']) {
     cpSync(path.join(ROOT, part), path.join(folder, part), { recursive: true });
   }

@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { testRedis } from '../support/redis.ts';
 import { run } from './support/run.ts';
+import { temporaryFile } from '../support/temporary.ts';
 
 const redis = testRedis();
 const NUMBER = '01000000001';
@@ -27,10 +25,7 @@ function open() {
 describe('what is done by hand on the command line is recorded, with its reason', () => {
   it('imports and sends; not what changed nothing', async () => {
     const { env, audit } = open();
-    const folder = mkdtempSync(path.join(tmpdir(), 'notices-why-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const list = path.join(folder, 'list.csv');
-    writeFileSync(list, 'contact\n01000000001\n01000000002\n');
+    const list = temporaryFile('contact\n01000000001\n01000000002\n', 'list.csv');
     const imports = ['import', list, '--template', 'T', '--batch', 'b', '--why', 'the campaign'];
     expect((await run([...imports, '--dry-run'], env)).code).toBe(0);
     expect(await audit()).toEqual([]);

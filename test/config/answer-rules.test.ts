@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
 import { loadConfig, describeConfig } from '../../src/config/config.ts';
-import { issuesOf, REQUIRED, temporaryFile } from './support.ts';
+import { issuesOf, REQUIRED } from './support.ts';
+import { temporaryFile } from '../support/temporary.ts';
 
 const problemOf = (content: string): string | undefined =>
   issuesOf({ ANSWER_RULES_FILE: temporaryFile(content) }).find(

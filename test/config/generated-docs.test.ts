@@ -1,8 +1,7 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { generatedFiles, staleFiles } from '../../scripts/generate-docs.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/environment.ts';
@@ -12,6 +11,7 @@ import { ROWS } from '../../src/config/variables.ts';
 import { ERROR_CODES, type ErrorCode } from '../../src/contracts/errors.ts';
 import { STATUS } from '../../src/ops/web/http/problem.ts';
 import { REQUIRED } from './support.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -20,8 +20,7 @@ test('the generated files are fresh', async () => {
 });
 
 test('a file that is missing or edited is named', async () => {
-  const root = await mkdtemp(path.join(tmpdir(), 'notice-docs-'));
-  onTestFinished(() => rm(root, { recursive: true }));
+  const root = temporaryFolder();
   const files = [...generatedFiles()];
   expect(await staleFiles(root)).toStrictEqual(files.map(([name]) => name));
   for (const [name, text] of files) {

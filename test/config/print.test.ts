@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { loadConfig, describeConfig } from '../../src/config/config.ts';
 import { ROWS } from '../../src/config/variables.ts';
-import { issuesOf, PEM, REQUIRED, temporaryFile } from './support.ts';
+import { issuesOf, PEM, REQUIRED } from './support.ts';
+import { temporaryFile } from '../support/temporary.ts';
 
 function rowsOf(environment: Record<string, string | undefined>) {
   const { rows } = describeConfig(environment);

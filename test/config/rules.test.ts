@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../src/config/environment.ts';
 import { RULES } from '../../src/config/rules.ts';
-import { issuesOf, PEM, temporaryFile } from './support.ts';
+import { issuesOf, PEM } from './support.ts';
+import { temporaryFile } from '../support/temporary.ts';
 
 const PROXY = { BASE_URL: 'http://localhost:8080', PROXY_URL: 'http://proxy.example.test:3128' };
 const SENTINELS = { REDIS_SENTINELS: '127.0.0.1:26379' };

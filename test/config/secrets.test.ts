@@ -5,7 +5,8 @@ import { loadConfig, describeConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/environment.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { ROWS } from '../../src/config/variables.ts';
-import { issuesOf as issuesIn, REQUIRED as REQUIRED_ALONE, temporaryFile } from './support.ts';
+import { issuesOf as issuesIn, REQUIRED as REQUIRED_ALONE } from './support.ts';
+import { temporaryFile } from '../support/temporary.ts';
 
 const SECRET_NAMES = ROWS.filter((row) => metadataOf(row).secret !== undefined).map(
   ({ variable }) => variable,

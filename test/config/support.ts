@@ -1,7 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { onTestFinished } from 'vitest';
 import { InputError, type InputIssue } from '../../src/contracts/errors.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/environment.ts';
@@ -22,15 +18,6 @@ export function issuesOf(environment: Environment): readonly InputIssue[] {
     if (error instanceof InputError && error.code === 'CONFIG_INVALID') return error.issues;
     throw error;
   }
-}
-
-/** Writes a file that goes away with the test, and returns its absolute path. */
-export function temporaryFile(content: string, name = 'value'): string {
-  const directory = mkdtempSync(path.join(tmpdir(), 'notice-config-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  const file = path.join(directory, name);
-  writeFileSync(file, content);
-  return file;
 }
 
 /** As much of a certificate as the configuration looks at; the TLS stack judges the rest. */

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -10,6 +9,7 @@ import { loadConfig } from '../../src/config/config.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { rowOf, ROWS } from '../../src/config/variables.ts';
 import { hashPassword } from '../../src/ops/web/access/accounts.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 const [kubectl, analyze] = ['kubectl', 'systemd-analyze'].map(
   (name) => findOnPath(name, process.env['PATH']) ?? '',
@@ -86,8 +86,7 @@ const known = new Set<string>(
   ),
 );
 /** The secrets as docs/deploy.md has them made. */
-const secrets = mkdtempSync(join(tmpdir(), 'secrets-'));
-afterAll(() => rmSync(secrets, { recursive: true }));
+const secrets = temporaryFolder(afterAll);
 execFileSync('sh', ['deploy/make-secrets.sh', secrets]);
 appendFileSync(
   join(secrets, 'ops_users'),

@@ -1,11 +1,11 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { provideRedis } from '../../scripts/redis/provide-redis.ts';
 import { Shell } from '../support/shell.ts';
 import { until } from '../support/wait.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 const MINUTE = 60_000;
 
@@ -35,8 +35,7 @@ function hours(): string {
 
 /** A terminal with the program, an emulator and a list in which one row has no name. */
 async function terminal() {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-evening-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const redis = await provideRedis({ env: { ...process.env, REDIS_URL: undefined } });
   onTestFinished(() => redis.close());
   const port = await freePort();

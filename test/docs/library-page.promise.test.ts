@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,6 +8,7 @@ import { queueVariables } from '../../src/config/variables/queue.ts';
 import { redisVariables } from '../../src/config/variables/redis.ts';
 import { startEmulator } from '../../src/emulator/emulator.ts';
 import { testRedis } from '../support/redis.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 const run = promisify(execFile);
 const page = readFileSync('docs/library.md', 'utf8');
@@ -19,8 +19,7 @@ const PRINTED = [/^(pending|sending|accepted)$/, /^$/, /^paused$/, /^\[\]$/];
 
 describe('docs/library.md', () => {
   it('has programs that run as printed', async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), 'notices-library-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     mkdirSync(path.join(folder, 'node_modules'));
     symlinkSync(process.cwd(), path.join(folder, 'node_modules', 'notice-queue'));
     const emulator = await startEmulator();

@@ -1,10 +1,10 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { provideRedis } from '../../scripts/redis/provide-redis.ts';
 import { Shell } from '../support/shell.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 const ROOT = process.cwd();
 
@@ -29,8 +29,7 @@ function* linesOf(block: string): Generator<readonly [line: string, shown: strin
  * Redis and the ports are free ones, and `notices` is the built program.
  */
 it('docs/notices.md: its commands run as printed, in their order, and show what their comments state', async () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-life-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   // Not the run's Redis: the blocks use the default prefix, which others may use there.
   const redis = await provideRedis({ env: { ...process.env, REDIS_URL: undefined } });
   onTestFinished(() => redis.close());

@@ -1,22 +1,18 @@
-import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 const PREFIX = 'follow';
 const KEYS = keysOf(PREFIX, 'default');
 
 /** A server whose role a test changes, and a queue on it. */
 async function world() {
-  const server = await startRedisServer();
-  onTestFinished(() => server.close());
-  const admin = new Redis(server.url, { maxRetriesPerRequest: 1 });
-  onTestFinished(() => admin.disconnect());
+  const { client: admin, url } = await ownRedis();
   const queue = new NoticeQueue({
-    redis: connectionAs('application', server.url),
+    redis: connectionAs('application', url),
     prefix: PREFIX,
   });
   onTestFinished(() => queue.close());

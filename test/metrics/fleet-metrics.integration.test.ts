@@ -1,7 +1,5 @@
-import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { allAccepted } from '../../src/batch/ledger/settlement.ts';
 import { ACCOUNT_HOLDS } from '../../src/metrics/fleet-table.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
@@ -15,6 +13,7 @@ import { writeState } from '../token/support/write-state.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { metricsLike, readExposition } from './exposition.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 describe('the metrics of the fleet', () => {
   const redis = testRedis();
@@ -125,27 +124,21 @@ describe('the metrics of the fleet', () => {
   });
 
   it('tell how Redis keeps notices', async () => {
-    const server = await startRedisServer();
-    const client = new Redis(server.url);
+    const { client } = await ownRedis();
     const metrics = fleetMetrics({ redis: client, keys: keysOf('p', 'default') });
     const read = async () => {
       const { value } = readExposition(await metrics.text());
       const names = ['memory_limit_bytes', 'evicts', 'aof', 'persistence_ok'];
       return names.map((name) => value(`notices_redis_${name}`));
     };
-    try {
-      const [machine = 0, ...kept] = await read();
-      expect(kept).toEqual([0, 0, 1]);
-      // Without a bound of its own, its machine is one.
-      expect(machine).toBeGreaterThan(104_857_600);
-      await client.config('SET', 'maxmemory', '100mb');
-      await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
-      await client.config('SET', 'appendonly', 'yes');
-      expect(await read()).toEqual([104_857_600, 1, 1, 1]);
-    } finally {
-      client.disconnect();
-      await server.close();
-    }
+    const [machine = 0, ...kept] = await read();
+    expect(kept).toEqual([0, 0, 1]);
+    // Without a bound of its own, its machine is one.
+    expect(machine).toBeGreaterThan(104_857_600);
+    await client.config('SET', 'maxmemory', '100mb');
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    await client.config('SET', 'appendonly', 'yes');
+    expect(await read()).toEqual([104_857_600, 1, 1, 1]);
   });
 
   it('share one look where several ask at the same time', async () => {

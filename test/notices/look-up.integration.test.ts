@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
 import { commandsByName } from '../ops/web/support/commands.ts';
@@ -8,6 +7,7 @@ import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { NOTICE, noticeWorld } from './support/notice-world.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 const redis = testRedis();
 const NUMBER = /0100\d{6,}/;
@@ -178,12 +178,8 @@ describe('what is not kept', () => {
   });
 });
 
-describe('what a look-up costs', () => {
-  let server: RedisServer;
-  beforeAll(async () => {
-    server = await startRedisServer();
-  });
-  afterAll(() => server.close());
+describe('what a look-up costs', async () => {
+  const { server } = await ownRedis({}, afterAll);
 
   it('one round trip; a queue of any length costs the same, and a send nothing more', async () => {
     const queue = new NoticeQueue({ redis: connectionAs('producer', server.url) });

@@ -1,6 +1,4 @@
-import { Redis } from 'ioredis';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import { describe, expect, it } from 'vitest';
 import { whyNotRedrive } from '../../src/batch/failures/failures.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
@@ -9,6 +7,7 @@ import { decide, type DecideSelect, type Decision } from '../../src/ops/decide.t
 import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
 import { testRedis } from '../support/redis.ts';
 import { WHO } from '../support/unknown-notices.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 const redis = testRedis();
 
@@ -60,10 +59,7 @@ const DONE = { gone: 0, late: 0, complete: true, refused: [] };
 
 describe('contacts of a batch that are sent again', () => {
   it('wait for memory in Redis, and end with the reason; decided otherwise, they need none', async () => {
-    const server = await startRedisServer({ args: [] });
-    onTestFinished(() => server.close());
-    const client = new Redis(server.url);
-    onTestFinished(() => client.disconnect());
+    const { client } = await ownRedis({ args: [] });
     const { act, counts } = await failedBatch(client);
     const used = Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))?.[1]);
     await client.config('SET', 'maxmemory', Math.ceil(used * 1.5));

@@ -1,27 +1,23 @@
 import { execFileSync } from 'node:child_process';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue, NoticeQueueError, type NoticeQueueOptions } from '../../src/index.ts';
 import { until } from '../support/wait.ts';
 import { waitingIds } from './support/stored-jobs.ts';
 import { connectionAs } from '../support/redis-users.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 const PREFIX = 'many-calls';
 
 /** A Redis, which the test may freeze, and a queue that is connected. */
 async function open(options: NoticeQueueOptions = {}) {
-  const server = await startRedisServer();
-  onTestFinished(() => server.close());
+  const { client, server } = await ownRedis();
   const queue = new NoticeQueue({
     prefix: PREFIX,
     redis: connectionAs('producer', server.url),
     ...options,
   });
   onTestFinished(() => queue.close());
-  const client = new Redis(server.url, { maxRetriesPerRequest: 1 });
-  client.on('error', () => {});
-  onTestFinished(() => client.disconnect());
   // The time limits of these tests are too short for a first connection on a busy machine.
   const first = () => queue.send(NOTICE, { idempotencyKey: 'first' }).catch(() => undefined);
   await until(first, { what: 'the connection', deadlineMs: 20_000 });

@@ -1,7 +1,4 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { InputError, NoticeQueue, type NoticeQueueError } from '../../src/index.ts';
@@ -9,6 +6,7 @@ import { freePort } from '../../scripts/redis/free-port.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { contacts, waitingIds, waitingJobs } from './support/stored-jobs.ts';
+import { temporaryFile } from '../support/temporary.ts';
 
 const redis = testRedis();
 const NOTICE = { templateCode: 'ORDER', contacts: contacts(1) };
@@ -51,11 +49,9 @@ describe('fromEnv', () => {
   });
 
   it('reads secrets from files', () => {
-    const file = path.join(mkdtempSync(path.join(tmpdir(), 'notices-from-env-')), 'key');
-    writeFileSync(file, 'not a key');
+    const file = temporaryFile('not a key');
     vi.stubEnv('PAYLOAD_KEY_FILE', file);
     expect(() => NoticeQueue.fromEnv()).toThrow(/PAYLOAD_KEY_FILE/);
-    rmSync(path.dirname(file), { recursive: true });
   });
 });
 

@@ -1,22 +1,15 @@
 import { inspect } from 'node:util';
-import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
-import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue, NoticeQueueError, type NoticeQueueOptions } from '../../src/index.ts';
 import { until } from '../support/wait.ts';
 import { contactsOf, waitingIds, waitingJobs } from './support/stored-jobs.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 const PREFIX = 'outage';
 const TIMEOUT_MS = 400;
 /** A call must not take longer; not a benchmark, the machine may be busy. */
 const BOUND_MS = TIMEOUT_MS + 2_500;
-
-async function startServer(args: readonly string[] = [], port?: number): Promise<RedisServer> {
-  const server = await startRedisServer({ args, ...(port === undefined ? {} : { port }) });
-  onTestFinished(() => server.close());
-  return server;
-}
 
 function open(url: string, options: NoticeQueueOptions = {}): NoticeQueue {
   const queue = new NoticeQueue({
@@ -27,13 +20,6 @@ function open(url: string, options: NoticeQueueOptions = {}): NoticeQueue {
   });
   onTestFinished(() => queue.close());
   return queue;
-}
-
-function connect(url: string): Redis {
-  const client = new Redis(url, { maxRetriesPerRequest: 1 });
-  client.on('error', () => {});
-  onTestFinished(() => client.disconnect());
-  return client;
 }
 
 const PERSONAL = ['01098765432', 'CANARY-VAR', 'CANARY-KEY', 'CANARY-PASSWORD'];
@@ -83,9 +69,9 @@ describe('Redis away', () => {
       expect(error.message).toContain('nothing was queued');
       expect(error.message).toContain('ECONNREFUSED');
     }
-    const server = await startServer([], port);
+    const { client } = await ownRedis({ port });
     const receipt = await recovered(queue);
-    expect(await waitingIds(connect(server.url), PREFIX)).toEqual([receipt.id]);
+    expect(await waitingIds(client, PREFIX)).toEqual([receipt.id]);
   });
 
   it('a host that does not exist', async () => {
@@ -94,8 +80,8 @@ describe('Redis away', () => {
   });
 
   it('killed later: fails in time, recovers with the same object, forgets nothing of its own', async () => {
-    const server = await startServer();
-    const queue = open(server.url);
+    const { server, url, client } = await ownRedis();
+    const queue = open(url);
     await queue.send(NOTICE, KEY);
     await server.kill('SIGKILL');
     const errors = await Promise.all(
@@ -104,22 +90,22 @@ describe('Redis away', () => {
     expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['QUEUE_UNAVAILABLE']));
     await server.restart();
     const receipt = await recovered(queue);
-    expect(await waitingIds(connect(server.url), PREFIX)).toEqual([receipt.id]);
+    expect(await waitingIds(client, PREFIX)).toEqual([receipt.id]);
   });
 
   it('back while a call waits for it: the call succeeds', async () => {
     const port = await freePort();
     const queue = open(`redis://127.0.0.1:${port}`, { enqueueTimeoutMs: 15_000 });
     const sending = queue.send(NOTICE, KEY);
-    await startServer([], port);
+    await ownRedis({ port });
     expect(await sending).toMatchObject({ duplicate: false });
   });
 });
 
 describe('Redis frozen', () => {
   it('fails in time; what lands after the thaw and is repeated is one job', async () => {
-    const server = await startServer();
-    const queue = open(server.url);
+    const { server, url, client } = await ownRedis();
+    const queue = open(url);
     // With a key, so that the connection has read the secret of the account.
     await queue.send({ ...NOTICE, templateCode: 'WARM' }, { idempotencyKey: 'warm' });
     await server.kill('SIGSTOP');
@@ -128,7 +114,6 @@ describe('Redis frozen', () => {
     expect(error.message).toContain('may or may not have been queued');
     await server.kill('SIGCONT');
 
-    const client = connect(server.url);
     await until(async () => (await waitingIds(client, PREFIX)).length === 2, {
       what: 'the late job to land',
     });
@@ -139,11 +124,11 @@ describe('Redis frozen', () => {
   });
 
   it('says that nothing was queued where it had not written a notice yet', async () => {
-    const server = await startServer();
-    const queue = open(server.url);
+    const { server, url } = await ownRedis();
+    const queue = open(url);
     // Without a key: the connection has not read the secret of the account.
     await queue.send(NOTICE);
-    const other = open(server.url);
+    const other = open(url);
     await other.send(NOTICE, { idempotencyKey: 'warm' });
     await server.kill('SIGSTOP');
     for (const error of await Promise.all([
@@ -158,13 +143,13 @@ describe('Redis frozen', () => {
   });
 
   it('at construction: fails in time and recovers by itself', async () => {
-    const server = await startServer();
+    const { server, url, client } = await ownRedis();
     await server.kill('SIGSTOP');
-    const queue = open(server.url);
+    const queue = open(url);
     expect((await failureOf(queue.send(NOTICE, KEY))).code).toBe('QUEUE_UNAVAILABLE');
     await server.kill('SIGCONT');
     await recovered(queue);
-    expect(await waitingIds(connect(server.url), PREFIX)).toHaveLength(1);
+    expect(await waitingIds(client, PREFIX)).toHaveLength(1);
   });
 });
 
@@ -173,13 +158,12 @@ describe('Redis that refuses', () => {
     ['is out of memory', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0', 'out of memory'],
     ['is a read-only replica', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE', 'read-only'],
   ])('since it %s: QUEUE_REFUSED at once, and recovers', async (_what, refuse, repair, message) => {
-    const server = await startServer();
-    const admin = connect(server.url);
+    const { url, client } = await ownRedis();
     const run = (line: string) => {
       const [command = '', ...args] = line.split(' ');
-      return admin.call(command, ...args);
+      return client.call(command, ...args);
     };
-    const queue = open(server.url);
+    const queue = open(url);
     await queue.send({ ...NOTICE, templateCode: 'WARM' });
     await run(refuse);
     const calls = [queue.send(NOTICE, KEY), queue.sendMany([NOTICE, NOTICE])];
@@ -188,7 +172,7 @@ describe('Redis that refuses', () => {
       expect(error.message).toContain(message);
     }
     await run(repair);
-    expect(await waitingIds(admin, PREFIX)).toHaveLength(1);
+    expect(await waitingIds(client, PREFIX)).toHaveLength(1);
     expect(await queue.send(NOTICE, KEY)).toMatchObject({ duplicate: false });
   });
 
@@ -196,11 +180,11 @@ describe('Redis that refuses', () => {
     { what: 'a wrong password', redis: { password: 'CANARY-PASSWORD' }, message: 'password' },
     { what: 'no password', redis: {}, message: 'REDIS_PASSWORD' },
   ])('with $what: QUEUE_REFUSED with the reason', async ({ redis, message }) => {
-    const server = await startServer(['--requirepass', 'right-password']);
-    const error = await failureOf(open(server.url, { redis }).send(NOTICE, KEY));
+    const { url } = await ownRedis({ args: ['--requirepass', 'right-password'] });
+    const error = await failureOf(open(url, { redis }).send(NOTICE, KEY));
     expect(error.code).toBe('QUEUE_REFUSED');
     expect(error.message).toContain(message);
-    const queue = open(server.url, { redis: { password: 'right-password' } });
+    const queue = open(url, { redis: { password: 'right-password' } });
     expect(await queue.send(NOTICE, KEY)).toMatchObject({ duplicate: false });
   });
 });
@@ -210,7 +194,7 @@ describe('close', () => {
     {
       state: 'connected',
       prepare: async () => {
-        const queue = open((await startServer()).url);
+        const queue = open((await ownRedis()).url);
         await queue.send(NOTICE);
         return queue;
       },
@@ -234,18 +218,18 @@ describe('close', () => {
   });
 
   it('lets the calls under way finish', async () => {
-    const server = await startServer();
-    const queue = open(server.url);
+    const { url, client } = await ownRedis();
+    const queue = open(url);
     // Not even connected yet.
     const sends = [queue.send(NOTICE), queue.sendMany([NOTICE, NOTICE])];
     await queue.close();
     await Promise.all(sends);
-    expect(await waitingIds(connect(server.url), PREFIX)).toHaveLength(3);
+    expect(await waitingIds(client, PREFIX)).toHaveLength(3);
   });
 
   it('under way on a frozen Redis: the call fails in time, and so does close end', async () => {
-    const server = await startServer();
-    const queue = open(server.url);
+    const { server, url } = await ownRedis();
+    const queue = open(url);
     await queue.send(NOTICE);
     await server.kill('SIGSTOP');
     const sending = failureOf(queue.send(NOTICE, KEY));
@@ -254,14 +238,14 @@ describe('close', () => {
   });
 
   it('refuses a list that was still being read', async () => {
-    const server = await startServer();
-    const queue = open(server.url);
+    const { url, client } = await ownRedis();
+    const queue = open(url);
     const list = async function* () {
       yield NOTICE;
       await queue.close();
       yield NOTICE;
     };
     expect((await failureOf(queue.sendMany(list()))).code).toBe('QUEUE_CLOSED');
-    expect(await waitingIds(connect(server.url), PREFIX)).toEqual([]);
+    expect(await waitingIds(client, PREFIX)).toEqual([]);
   });
 });

@@ -1,29 +1,22 @@
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { isProgramError, redisErrorCode, redisFailure } from '../../src/redis/failure.ts';
 import { defineScript } from '../../src/redis/script.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 /** A server of its own: users are settings of the whole server. */
-let server: RedisServer;
-let admin: Redis;
+const { server, client: admin } = await ownRedis({}, afterAll);
 let limited: Redis;
 
 beforeAll(async () => {
-  server = await startRedisServer();
-  admin = new Redis(server.url);
   await admin.call('ACL', 'SETUSER', 'limited', 'on', '>secret', '+@all', '-set', '~{nq:a}:ours*');
   limited = new Redis(server.port, { username: 'limited', password: 'secret' });
 });
 
-afterAll(async () => {
-  limited.disconnect();
-  admin.disconnect();
-  await server.close();
-});
+afterAll(() => limited.disconnect());
 
 const KEY = '{nq:a}:send:canary-of-a-key';
 const OURS = '{nq:a}:ours';

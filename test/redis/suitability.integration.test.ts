@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { factsFrom, readRedisFacts, type RedisFacts } from '../../src/redis/facts.ts';
 import { judgeRedis, requireSuitable, type RedisRules } from '../../src/redis/suitability.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 const RULES: RedisRules = { persistence: 'warn', memoryHeadroom: 10 };
 
@@ -75,18 +75,11 @@ describe('factsFrom', () => {
   });
 });
 
-describe('a Redis', () => {
-  let server: RedisServer;
-  let redis: Redis;
-
-  beforeAll(async () => {
-    server = await startRedisServer({ args: ['--maxmemory-policy', 'allkeys-lru'] });
-    redis = new Redis(server.url);
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await server.close();
-  });
+describe('a Redis', async () => {
+  const { server, client: redis } = await ownRedis(
+    { args: ['--maxmemory-policy', 'allkeys-lru'] },
+    afterAll,
+  );
 
   it('that would lose notices is refused, with what to set; once fixed it is accepted', async () => {
     await expect(requireSuitable(redis, RULES)).rejects.toMatchObject({

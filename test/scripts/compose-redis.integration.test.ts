@@ -1,6 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
@@ -12,12 +11,12 @@ import type { Environment } from '../../src/config/environment.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { ROWS } from '../../src/config/variables.ts';
 import { until } from '../support/wait.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 const run = promisify(execFile);
 
 async function newSecrets(): Promise<{ folder: string; read: (name: string) => string }> {
-  const parent = mkdtempSync(path.join(tmpdir(), 'notices-secrets-'));
-  onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+  const parent = temporaryFolder();
   const folder = path.join(parent, 'secrets');
   await run('deploy/make-secrets.sh', [folder]);
   return { folder, read: (name) => readFileSync(path.join(folder, name), 'utf8').trim() };
@@ -56,8 +55,7 @@ it('Redis starts with the users and their passwords, of which no command line sh
   const { folder, read } = await newSecrets();
   rmSync(path.join(folder, 'notices-importer'));
   const port = await freePort();
-  const bin = mkdtempSync(path.join(tmpdir(), 'notices-bin-'));
-  onTestFinished(() => rmSync(bin, { recursive: true, force: true }));
+  const bin = temporaryFolder();
   // In place of the one of the image; notes its arguments and environment.
   const entrypoint = '#!/bin/sh\n{ printf "%s\\n" "$@"; env; } >"$TMPDIR/seen"\nexec "$@"\n';
   writeFileSync(path.join(bin, 'docker-entrypoint.sh'), entrypoint, { mode: 0o755 });

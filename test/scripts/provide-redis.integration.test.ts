@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { fromAptGet } from '../../scripts/redis/from-apt-get.ts';
@@ -10,14 +9,9 @@ import { waitForPong } from '../../scripts/redis/ping.ts';
 import { provideRedis, REDIS_STEPS } from '../../scripts/redis/provide-redis.ts';
 import { localProgram, startRedisServer } from '../../scripts/redis/redis-server.ts';
 import type { ProvidedRedis, RedisStep } from '../../scripts/redis/redis-step.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 const program = localProgram();
-
-function folder(): string {
-  const made = mkdtempSync(path.join(tmpdir(), 'notice-queue-test-'));
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  return made;
-}
 
 it('takes what is named, then what is installed, then what can be fetched', async () => {
   expect(REDIS_STEPS).toEqual([fromEnvironment, fromLocalProgram, fromContainer, fromAptGet]);
@@ -57,7 +51,7 @@ it.skipIf(program === undefined)(
 );
 
 it.skipIf(program === undefined)('a program on PATH is started, and ends on close', async () => {
-  const bin = folder();
+  const bin = temporaryFolder();
   symlinkSync(program ?? '', path.join(bin, 'valkey-server'));
   const found = await provideRedis({ env: { PATH: `/nowhere:${bin}` } });
   expect(found.how).toBe('valkey-server');
@@ -73,7 +67,10 @@ it.runIf(process.env['TEST_CONTAINERS'] === '1')(
   { timeout: 180_000 },
   async () => {
     const said: string[] = [];
-    const found = await provideRedis({ env: { PATH: folder() }, say: (line) => said.push(line) });
+    const found = await provideRedis({
+      env: { PATH: temporaryFolder() },
+      say: (line) => said.push(line),
+    });
     onTestFinished(() => found.close());
     expect(found.how).toBe('container');
     expect(said).toHaveLength(1);

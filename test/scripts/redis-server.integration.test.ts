@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { waitForPong } from '../../scripts/redis/ping.ts';
 import { localProgram, startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { until } from '../support/wait.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 /** The built module: a child process has no loader for TypeScript on Node 20. */
 const PARENT = `
@@ -16,8 +15,7 @@ const PARENT = `
 `;
 
 async function parentOfServer(then: 'exit' | 'stay') {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notice-queue-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const args = ['--input-type=module', '--eval', PARENT, then];
   const env = { ...process.env, TMPDIR: folder };
   const parent = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { describeConfig } from '../../src/config/config.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Emulator } from '../../src/emulator/emulator.ts';
-import { temporaryFile } from '../config/support.ts';
+import { temporaryFile } from '../support/temporary.ts';
 import { sendWith, verdict } from '../emulator/calls.ts';
 import { emulatorWith } from '../emulator/running.ts';
 import { until } from '../support/wait.ts';

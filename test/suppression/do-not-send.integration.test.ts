@@ -1,9 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { SUPPRESS_REASONS } from '../../src/contracts/suppression.ts';
 import { sealingOf, workerSealing, NO_SEALING, type Sealing } from '../../src/payload/seal.ts';
 import { readMemory } from '../../src/redis/facts.ts';
@@ -13,6 +10,8 @@ import { readAudit } from '../../src/ops/audit.ts';
 import { matching, run, start } from '../cli/support/run.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { temporaryFolder } from '../support/temporary.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 const redis = testRedis();
 
@@ -20,8 +19,7 @@ function world() {
   const { prefix, keys } = redis.account();
   const list = new DoNotSendList(redis.client, keys, NO_SEALING);
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
-  const folder = mkdtempSync(path.join(tmpdir(), 'suppress-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const file = (text: string, name = 'list.csv') => {
     writeFileSync(path.join(folder, name), text);
     return path.join(folder, name);
@@ -255,16 +253,13 @@ it('add and import take the same numbers, and say which', async () => {
 }, 60_000);
 
 it('an import stops before it takes the memory that is kept free for notices', async () => {
-  const server = await startRedisServer();
-  onTestFinished(() => server.close());
-  const small = new Redis(server.url);
-  onTestFinished(() => small.disconnect());
+  const { client: small, url } = await ownRedis();
   const { used } = await readMemory(small);
   // Less free than lists leave, and more than the file would take.
   await small.config('SET', 'maxmemory', Math.floor(used * 1.8));
   const { env, file } = world();
   const csv = file(`contact\n${numbers(5_000).join('\n')}\n`);
-  const ended = await run(['suppress', 'import', csv], { ...env, REDIS_URL: server.url });
+  const ended = await run(['suppress', 'import', csv], { ...env, REDIS_URL: url });
   expect(ended).toMatchObject({ code: 3, stdout: '' });
   const keys = keysOf(env.REDIS_PREFIX, 'default');
   expect(await new DoNotSendList(small, keys, NO_SEALING).count()).toBe(2_000);

@@ -1,20 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
 import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
 import { run } from '../cli/support/run.ts';
 import { room } from '../service-coverage/support/line.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
+import { temporaryFile } from '../support/temporary.ts';
 
 const lines = room();
 
 it('answers are judged by ANSWER_RULES_FILE where the built-in table would accept them; an invalid file is refused at the start', async () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-rules-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = path.join(folder, 'rules.json');
-  writeFileSync(file, JSON.stringify(EXAMPLE_RULES));
+  const file = temporaryFile(JSON.stringify(EXAMPLE_RULES), 'rules.json');
   const { emulator, deliverUntil } = await lines.direct({ ANSWER_RULES_FILE: file });
   const [first = '', second = '', third = ''] = numbers(3);
   const send = (contact: string, outcome: string, body: object, status = 200) => {

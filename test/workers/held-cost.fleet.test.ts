@@ -1,6 +1,5 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { expect, it, type TestContext } from 'vitest';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { pause } from '../../src/async/cancellation.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
@@ -16,6 +15,7 @@ import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { commandCalls } from '../token/support/server-calls.ts';
 import { startWorkerInProcess } from './support/worker-in-process.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 /**
  * Redis commands that a worker process executes while nothing can be sent (limits.md). When a probe is
@@ -47,17 +47,13 @@ type Situation = Awaited<ReturnType<typeof open>>;
 
 /** A worker on a Redis of its own, whose commands can be counted. */
 async function open({ onTestFinished }: Closers, before?: (redis: Redis) => Promise<unknown>) {
-  const server = await startRedisServer();
-  onTestFinished(() => server.close());
-  const redis = new Redis(server.url);
-  onTestFinished(() => redis.disconnect());
+  const { client: redis, url } = await ownRedis({}, onTestFinished);
   await before?.(redis);
-  const worker = await startWorkerInProcess(server.url, 'cost', {
+  const worker = await startWorkerInProcess(url, 'cost', {
     ISSUE_DEADLINE_MS: '2000',
     TOKEN_BUDGET: '3',
   });
-  onTestFinished(() => worker.stop());
-  const queue = new NoticeQueue({ redis: connectionAs('application', server.url), prefix: 'cost' });
+  const queue = new NoticeQueue({ redis: connectionAs('application', url), prefix: 'cost' });
   onTestFinished(() => queue.close());
   /** Commands that Redis has executed, those of scripts included and those of this connection left out. */
   const commands = () => commandCalls(redis);

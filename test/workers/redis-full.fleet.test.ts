@@ -1,24 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
-import { Redis } from 'ioredis';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue, type NoticeQueueError, type Contact, type Notice } from '../../src/index.ts';
 import { failureOf } from '../batch/support/import-world.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from './support/worker-in-process.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 /*
  * A Redis whose memory applications fill: they are refused while workers still have room, so that what waits is sent and
  * there is room again.
  */
 async function open(maxmemory: string) {
-  const server = await startRedisServer({ args: ['--maxmemory', maxmemory] });
-  onTestFinished(() => server.close());
-  const { url } = server;
+  const { client, url } = await ownRedis({ args: ['--maxmemory', maxmemory] });
   const queue = new NoticeQueue({ redis: { url }, prefix: 'full' });
   onTestFinished(() => queue.close());
-  const client = new Redis(url);
-  onTestFinished(() => client.disconnect());
   const addWorker = async () => {
     const settings = { REDIS_USERNAME: '', CONCURRENCY: '20', KEEP_ACCEPTED_MS: '0s' };
     return (await startWorkerInProcess(url, 'full', settings)).emulator;

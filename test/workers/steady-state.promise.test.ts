@@ -1,7 +1,6 @@
 import { withConstants } from '../support/constants.ts';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
 import type { DeliveryPolicy } from '../../src/contracts/outcome.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
@@ -12,6 +11,7 @@ import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { startWorkerInProcess } from './support/worker-in-process.ts';
+import { ownRedis } from '../support/own-redis.ts';
 
 /** Commands by name, also those inside scripts, as the server executed them. */
 type Commands = Readonly<Record<string, number>>;
@@ -34,20 +34,9 @@ const MOST_BY_CLOCK = (MANY - FEW) / 10;
  * What a worker costs Redis, counted by the server. A run with many jobs less a run with few leaves
  * what the jobs cost, and takes out what a process costs once.
  */
-describe('in steady state', () => {
-  let server: RedisServer;
-  let redis: Redis;
+describe('in steady state', async () => {
+  const { server, client: redis } = await ownRedis({}, afterAll);
   let runs = 0;
-
-  beforeAll(async () => {
-    server = await startRedisServer();
-    redis = new Redis(server.url);
-  });
-
-  afterAll(async () => {
-    redis.disconnect();
-    await server.close();
-  });
 
   /**
    * Counts what the server executes during `work`: the commands that name a job, and those of a script that

@@ -7,7 +7,8 @@ import { describe, expect, it } from 'vitest';
 import type { ImportOptions } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
 import { csvList } from '../support/csv-list.ts';
-import { failureOf, importWorld, listFile, temporaryFolder } from '../support/import-world.ts';
+import { failureOf, importWorld, listFile } from '../support/import-world.ts';
+import { temporaryFolder } from '../../support/temporary.ts';
 
 const redis = testRedis();
 const stream = (text: string | Buffer) => Readable.from([Buffer.from(text)], { objectMode: false });

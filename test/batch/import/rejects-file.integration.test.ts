@@ -15,7 +15,8 @@ import { NewFile, partOf } from '../../../src/batch/import/rejects-file.ts';
 import type { ImportOptions } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
 import { csvList } from '../support/csv-list.ts';
-import { failureOf, importWorld, listFile, temporaryFolder } from '../support/import-world.ts';
+import { failureOf, importWorld, listFile } from '../support/import-world.ts';
+import { temporaryFolder } from '../../support/temporary.ts';
 
 const redis = testRedis();
 const rejectedOf = (file: string) => `${file}.rejected.csv`;

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING, type Sealing } from '../../../src/payload/seal.ts';
@@ -16,20 +13,11 @@ import {
 } from '../../../src/index.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
-
-/** A folder that is removed after the test. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notice-import-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
+import { temporaryFile } from '../../support/temporary.ts';
 
 /** Writes a list and returns its path. */
-export function listFile(content: string | Uint8Array, name = 'list.csv'): string {
-  const file = path.join(temporaryFolder(), name);
-  writeFileSync(file, content);
-  return file;
-}
+export const listFile = (content: string | Uint8Array, name = 'list.csv') =>
+  temporaryFile(content, name);
 
 /** An account of its own on the run's Redis, for imports and for looking at what they stored. */
 export function importWorld(redis: TestRedis, options: NoticeQueueOptions = {}) {

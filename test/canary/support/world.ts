@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
@@ -14,6 +13,7 @@ import { NUMBERS, SECRET_VARIABLES, SECRETS } from './canaries.ts';
 import { readFiles, readRedis, readSlowLog } from './read-redis.ts';
 import type { Written } from './search.ts';
 import { startTap } from './tap.ts';
+import { temporaryFolder } from '../../support/temporary.ts';
 
 /** An installation with a Redis of its own, whose files can be searched. */
 interface Installation {
@@ -53,8 +53,7 @@ const SETTINGS = {
 } as const;
 
 export async function startWorld() {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-canary-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const below = (name: string) => path.join(folder, name);
   for (const name of ['lists', 'state', 'redis', 'open-redis']) mkdirSync(below(name));
   const emulator = await startEmulator({

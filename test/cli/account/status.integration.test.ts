@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import type { Status } from '../../../src/ops/status.ts';
@@ -10,6 +9,7 @@ import { testRedis } from '../../support/redis.ts';
 import { EVERY_RIGHT, connectionAs } from '../../support/redis-users.ts';
 import { startProcess } from '../support/process.ts';
 import { errorOf, run, type Env } from '../support/run.ts';
+import { ownRedis } from '../../support/own-redis.ts';
 
 const redis = testRedis();
 const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
@@ -82,16 +82,12 @@ describe('notices status', () => {
   });
 
   it('a wrong password: exit code 3, and says so', async () => {
-    const server = await startRedisServer({ args: ['--requirepass', 'right'] });
-    try {
-      const env = { REDIS_URL: server.url, REDIS_PASSWORD: 'CANARY-wrong' };
-      const ended = await run(['status', '--json'], env);
-      expect([ended.code, errorOf(ended).code]).toEqual([3, 'QUEUE_REFUSED']);
-      expect(ended.stderr).toContain('password');
-      expect(ended.stderr).not.toContain('CANARY');
-    } finally {
-      await server.close();
-    }
+    const { url } = await ownRedis({ args: ['--requirepass', 'right'] });
+    const env = { REDIS_URL: url, REDIS_PASSWORD: 'CANARY-wrong' };
+    const ended = await run(['status', '--json'], env);
+    expect([ended.code, errorOf(ended).code]).toEqual([3, 'QUEUE_REFUSED']);
+    expect(ended.stderr).toContain('password');
+    expect(ended.stderr).not.toContain('CANARY');
   });
 });
 

@@ -1,7 +1,5 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { ImportReport } from '../../../src/batch/import/import-options.ts';
 import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
@@ -10,6 +8,7 @@ import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { errorOf, matching, run, start } from '../support/run.ts';
+import { temporaryFile } from '../../support/temporary.ts';
 
 const redis = testRedis();
 function world() {
@@ -21,15 +20,6 @@ function world() {
 async function contactsOf(ledger: Ledger, batch: string, chunk = '0') {
   const payload = await ledger.payload(batch, chunk);
   return payload === undefined ? [] : decodeContacts(payload);
-}
-
-const dir = mkdtempSync(path.join(tmpdir(), 'notices-import-'));
-afterAll(() => rmSync(dir, { recursive: true }));
-
-function file(name: string, text: string | Buffer): string {
-  const where = path.join(dir, name);
-  writeFileSync(where, text);
-  return where;
 }
 
 const LIST = 'contact,var1\n01000000000,Kim\n0100-000-0001,Lee\n01000000000,Kim\nnobody,Park\n';
@@ -49,7 +39,7 @@ function reportOf(stdout: string): ImportReport {
 describe('notices import', () => {
   it('queues the list, and says what it took and what it did not', async () => {
     const { env, ledger } = world();
-    const list = file('list.csv', LIST);
+    const list = temporaryFile(LIST, 'list.csv');
     const line = `import ${list} --template T --chunk 1 --batch b`;
     const words = await run(line, env);
     expect([words.code, words.stdout.split('\n')[0]]).toEqual([0, 'Batch b.']);
@@ -86,7 +76,7 @@ describe('notices import', () => {
 
   it('every flag reaches the plan', async () => {
     const { env, keys, ledger } = world();
-    const list = file('plan.ndjson', '{"contact":"01000000001"}\n');
+    const list = temporaryFile('{"contact":"01000000001"}\n', 'plan.ndjson');
     const expires = new Date(Date.now() + 3_600_000).toISOString();
     const line = `import ${list} --template T --delivery at-most-once --expires ${expires} --rate 7 --no-bisect --schedule-type X --chat-sender-key c --sender-key 0212345678 --format ndjson --high-water 5 --batch b`;
     const { code, stderr } = await run(line, env);
@@ -126,7 +116,7 @@ describe('notices import', () => {
   it('stopped by Ctrl-C: shows the command that continues it, and so it does', async () => {
     const { env } = world();
     const rows = contacts(300).map(({ contact }) => `${contact}\n`);
-    const list = file('long.csv', `Phone no\n${rows.join('')}`);
+    const list = temporaryFile(`Phone no\n${rows.join('')}`, 'long.csv');
     const own = ['import', list, '--template', 'T', '--batch', 'b', '--sender-key', 's-1', '--map'];
     const first = start(
       [...own, 'contact=Phone no', '--chunk', '10', '--high-water', '100', '--json'],
@@ -168,7 +158,7 @@ describe('rows that are refused', () => {
     ['percentage', bad(40, 3), ' --max-refused 5%', 1, /more than .* 5% allows/],
     ['few', bad(1, 0), ' --max-refused few', 2, /percentage such as 5%/],
   ])('%s', async (name, text, flags, code, says) => {
-    const list = file(`refused-${name}.csv`, text);
+    const list = temporaryFile(text, `refused-${name}.csv`);
     const ended = await run(`import ${list} --template T${flags}`, world().env);
     expect([ended.code, ended.stderr]).toEqual([code, expect.stringMatching(says)]);
   });
@@ -180,7 +170,7 @@ describe('notices import --wait', () => {
     ['rejected', 1, /^ {2}rejected +BAD +2/m],
   ] as const)('all %s: exit code %i', async (end, code, shown) => {
     const { prefix, env, ledger } = world();
-    const list = file(`wait-${end}.csv`, LIST);
+    const list = temporaryFile(LIST, `wait-${end}.csv`);
     const waiting = start(`import ${list} --template T --batch b --wait`, env);
     const isSending = async () => (await ledger.read('b'))?.phase === 'sending';
     await until(isSending, { what: 'the import to end', deadlineMs: 20_000 });
@@ -202,7 +192,7 @@ describe('notices failures --csv', () => {
     const built = await buildBatch(redis.client, prefix, 'old', [odd]);
     await built.settle(0, allFailed('rejected', 'X', 'no'));
     const { stdout } = await run('failures old --csv', env);
-    const line = `import ${file('again.csv', stdout)} --template T --batch new`;
+    const line = `import ${temporaryFile(stdout, 'again.csv')} --template T --batch new`;
     expect((await run(line, env)).code).toBe(0);
     expect(await contactsOf(ledger, 'new')).toEqual(odd);
   });

@@ -1,23 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Receipt } from '../../../src/index.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { storedJob, waitingIds } from '../../producer/support/stored-jobs.ts';
 import { testRedis } from '../../support/redis.ts';
 import { errorOf, run, type Env } from '../support/run.ts';
+import { temporaryFolder, temporaryFile } from '../../support/temporary.ts';
 
 const redis = testRedis();
-const dir = mkdtempSync(path.join(tmpdir(), 'notices-cli-'));
-afterAll(() => rmSync(dir, { recursive: true }));
-
-function file(name: string, text: string | Buffer): string {
-  const where = path.join(dir, name);
-  writeFileSync(where, text);
-  return where;
-}
-
 const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
 
 const NOTICE = {
@@ -75,8 +64,8 @@ describe('notices send', () => {
   it('takes a whole notice from a file, with a BOM or not, and from standard input', async () => {
     const text = JSON.stringify(NOTICE);
     for (const [from, stdin] of [
-      [file('good.json', text), ''],
-      [file('bom.json', `\uFEFF${text}`), ''],
+      [temporaryFile(text), ''],
+      [temporaryFile(`\uFEFF${text}`), ''],
       ['-', text],
     ] as const) {
       const prefix = redis.freshPrefix();
@@ -94,7 +83,7 @@ describe('notices send with bad input: exit code 2, named, nothing queued', () =
   const good = '--template T --contact 0101';
   // The same name as Korean editors on Windows save it.
   const euckr = Buffer.from(JSON.stringify(NOTICE).replace('김', '\xb1\xe8'), 'latin1');
-  const rows: readonly (readonly [names: string, line: string, stdin?: string | Buffer])[] = [
+  const rows = (): readonly (readonly [names: string, line: string, stdin?: string | Buffer])[] => [
     ['--template', ''],
     ['--contact', '--template T'],
     ['--template: ', '--template  --contact 0101'],
@@ -111,8 +100,8 @@ describe('notices send with bad input: exit code 2, named, nothing queued', () =
     ['--expires-at: ', `${good} --expires-at 2001-01-01T00:00:00Z`],
     ['--priority', `${good} --priority 1.5`],
     ['--file', '--file /nowhere/notice.json'],
-    ['--file', `--file ${dir}`],
-    ['--file: expected UTF-8; save', `--file ${file('euc-kr.json', euckr)}`],
+    ['--file', `--file ${temporaryFolder()}`],
+    ['--file: expected UTF-8; save', `--file ${temporaryFile(euckr)}`],
     ['--file: expected UTF-8; save', '--file -', euckr],
     ['--file', '--file -', '{"templateCode":'],
     ['--file', '--file -', ''],
@@ -123,7 +112,7 @@ describe('notices send with bad input: exit code 2, named, nothing queued', () =
   ];
   it('names what is wrong', async () => {
     const prefix = redis.freshPrefix();
-    for (const [names, line, stdin] of rows) {
+    for (const [names, line, stdin] of rows()) {
       const ended = await run(`send --json ${line}`.trimEnd(), envOf(prefix), stdin);
       expect([line, ended.code, ended.stdout]).toEqual([line, 2, '']);
       const { code, message } = errorOf(ended);

@@ -1,23 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { testRedis } from '../../support/redis.ts';
 import { startProcess } from '../support/process.ts';
 import { errorOf, run, STACK } from '../support/run.ts';
+import { ownRedis } from '../../support/own-redis.ts';
 
 const redis = testRedis();
 const SERVICE = { BASE_URL: 'http://127.0.0.1:9', ACCESS_KEY: 'a', SECRET_KEY: 'CANARY-secret' };
 
 describe('notices worker', () => {
   it('a Redis that evicts: exit code 3, REDIS_UNSUITABLE', async () => {
-    const server = await startRedisServer({ args: ['--maxmemory-policy', 'allkeys-lru'] });
-    try {
-      const ended = await run(['worker', '--json'], { ...SERVICE, REDIS_URL: server.url });
-      expect([ended.code, errorOf(ended).code]).toEqual([3, 'REDIS_UNSUITABLE']);
-      expect(errorOf(ended).message).toContain('allkeys-lru');
-      expect(ended.stderr).not.toMatch(STACK);
-    } finally {
-      await server.close();
-    }
+    const { url } = await ownRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] });
+    const ended = await run(['worker', '--json'], { ...SERVICE, REDIS_URL: url });
+    expect([ended.code, errorOf(ended).code]).toEqual([3, 'REDIS_UNSUITABLE']);
+    expect(errorOf(ended).message).toContain('allkeys-lru');
+    expect(ended.stderr).not.toMatch(STACK);
   });
 
   // The second is that of a terminal that is closed.

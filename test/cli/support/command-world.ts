@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import type { Env } from './run.ts';
+import { temporaryFile } from '../../support/temporary.ts';
 
 /**
  * What every command can be run against: an emulator, a list of two numbers, a batch that is being sent and one
@@ -14,8 +12,7 @@ import type { Env } from './run.ts';
 export function commandWorld() {
   const redis = testRedis();
   const prefix = redis.freshPrefix();
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-commands-'));
-  const list = path.join(folder, 'list.csv');
+  const list = temporaryFile('contact\n01000000001\n01000000002\n', 'list.csv', afterAll);
   let emulator: Emulator | undefined;
   let env: Env = {};
 
@@ -31,13 +28,9 @@ export function commandWorld() {
       EVENT_WEBHOOK_URL: `${emulator.url}/nowhere`,
       EVENT_WEBHOOK_SECRET: 'a webhook secret of thirty-two letters',
     };
-    writeFileSync(list, 'contact\n01000000001\n01000000002\n');
     await buildBatch(redis.client, prefix, 'sending', [[{ contact: '01000000003' }]]);
     await buildBatch(redis.client, prefix, 'over', []);
   });
-  afterAll(async () => {
-    await emulator?.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => emulator?.close());
   return { redis, prefix, list, env: () => env };
 }

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll } from 'vitest';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
@@ -8,12 +7,12 @@ import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { run, type Ended } from './run.ts';
+import { temporaryFolder } from '../../support/temporary.ts';
 
 /** Lists in files, and `notices import` of them. */
 export function listWorlds() {
   const redis = testRedis();
-  const dir = mkdtempSync(path.join(tmpdir(), 'notices-lists-'));
-  afterAll(() => rmSync(dir, { recursive: true }));
+  const dir = temporaryFolder(afterAll);
 
   function file(name: string, content: string | Uint8Array): string {
     const where = path.join(dir, name);

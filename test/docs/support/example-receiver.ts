@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import type { AccountEvent } from '../../../src/events/event.ts';
 import { signatureOf, Webhook } from '../../../src/events/webhook.ts';
 import { until } from '../../support/wait.ts';
+import { temporaryFolder } from '../../support/temporary.ts';
 
 const SECRET = 'a secret of sixteen';
 
@@ -16,8 +16,7 @@ async function startExample(page: string, secretName: string) {
   const text = readFileSync(page, 'utf8');
   const code = /<!-- example -->\s*```js\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
   expect(code.trim().split('\n').length).toBeLessThanOrEqual(20);
-  const folder = mkdtempSync(path.join(tmpdir(), 'notice-receiver-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const file = path.join(folder, 'receiver.mjs');
   writeFileSync(file, code);
   const port = await freePort();

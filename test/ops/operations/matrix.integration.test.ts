@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
-import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { NoticeAdmin } from '../../../src/admin/index.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { isChange, paramsOf, type Operation } from '../../../src/ops/operations/operation.ts';
@@ -20,6 +19,7 @@ import {
   type Caller,
   type OpsBench,
 } from '../web/support/ops-bench.ts';
+import { ownRedis } from '../../support/own-redis.ts';
 
 /*
  * Every operation by HTTP, command and library: who may, what is refused, what does not exist, Redis away. A new operation is
@@ -353,16 +353,9 @@ describe('every operation', () => {
   });
 });
 
-describe('every operation while Redis is away', () => {
-  let server: RedisServer;
+describe('every operation while Redis is away', async () => {
+  const { server } = await ownRedis({}, afterAll);
   let bench: OpsBench;
-
-  beforeAll(async () => {
-    server = await startRedisServer();
-  });
-  afterAll(async () => {
-    await server.close();
-  });
 
   it('says so, and does nothing', async () => {
     bench = await startOps(server.url, 'away', { FIND_KEY: findKey });

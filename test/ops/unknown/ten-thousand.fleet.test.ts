@@ -1,6 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Redis } from 'ioredis';
-import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { acceptOldUnknown } from '../../../src/ops/chores/accept-old.ts';
 import type { DecideReport } from '../../../src/ops/decide.ts';
@@ -11,6 +9,7 @@ import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts
 import { failNotices, type FailedNoticesOptions } from '../support/failed-notices.ts';
 import { commandsByName } from '../web/support/commands.ts';
 import { startOps } from '../web/support/ops-bench.ts';
+import { ownRedis } from '../../support/own-redis.ts';
 
 const LONG = { deadlineMs: 90_000 };
 const RESOLVE = '/api/v1/failures/decide';
@@ -22,19 +21,8 @@ const MOST_COMMANDS = 50;
 const commandsOf = async (url: string) =>
   (await commandsByName(url)).reduce((sum, [, calls]) => sum + calls, 0);
 
-describe('ten thousand unknown single notices', () => {
-  let server: RedisServer;
-  let client: Redis;
-
-  beforeAll(async () => {
-    server = await startRedisServer();
-    client = new Redis(server.url);
-  });
-
-  afterAll(async () => {
-    client.disconnect();
-    await server.close();
-  });
+describe('ten thousand unknown single notices', async () => {
+  const { client, server } = await ownRedis({}, afterAll);
 
   const unknown = (prefix: string, options: Omit<FailedNoticesOptions, 'state'>) =>
     failNotices({ url: server.url, client }, prefix, { ...options, state: 'unknown' });

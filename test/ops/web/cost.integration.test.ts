@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { Redis } from 'ioredis';
@@ -10,6 +9,7 @@ import { commandsByName } from './support/commands.ts';
 import { startOps, type OpsBench } from './support/ops-bench.ts';
 import { acceptOf, readPaths } from './support/read-paths.ts';
 import { connectionAs } from '../../support/redis-users.ts';
+import { ownRedis } from '../../support/own-redis.ts';
 
 /** What may be asked of Redis for one answer, at most. */
 const MOST_COMMANDS = 60;
@@ -59,18 +59,13 @@ async function fill(
   redis.disconnect();
 }
 
-describe('what an answer costs Redis', () => {
-  let server: RedisServer;
+describe('what an answer costs Redis', async () => {
+  const { server } = await ownRedis({}, afterAll);
 
   beforeAll(async () => {
-    server = await startRedisServer();
     await fill(server.url, 'small', 10, 10, FAILED_READ);
     await fill(server.url, 'large', 5_000, 2_000, 20 * FAILED_READ);
   }, 120_000);
-
-  afterAll(async () => {
-    await server.close();
-  });
 
   async function costs(bench: OpsBench): Promise<Record<string, Record<string, number>>> {
     const operator = await bench.operator();

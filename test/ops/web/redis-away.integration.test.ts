@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
-import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import { afterAll, describe, expect, it, test } from 'vitest';
 import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import { RedisErrorMonitor } from '../../../src/ops/web/http/redis-error-monitor.ts';
 import { until } from '../../support/wait.ts';
 import { pathOf, startOps, type Caller } from './support/ops-bench.ts';
+import { ownRedis } from '../../support/own-redis.ts';
 
 /** A test of these waits for commands that time out, one after the other. */
 const PATIENT = 120_000;
 const DEADLINE_MS = 30_000;
 
-describe('while Redis is away', () => {
-  let server: RedisServer;
-
-  beforeAll(async () => {
-    server = await startRedisServer();
-  });
-
-  afterAll(async () => {
-    await server.close();
-  });
+describe('while Redis is away', async () => {
+  const { server } = await ownRedis({}, afterAll);
 
   const statusOf = async (caller: Caller, path = '/api/v1/status') => {
     const { status, json } = await caller.get(path);

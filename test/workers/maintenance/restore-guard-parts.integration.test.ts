@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -16,6 +15,7 @@ import { RestoreGuard } from '../../../workers/maintenance/restore-guard.ts';
 import { StateFile } from '../../../workers/maintenance/state-file.ts';
 import { holdNextScript } from '../../support/held-script.ts';
 import { testRedis } from '../../support/redis.ts';
+import { temporaryFolder } from '../../support/temporary.ts';
 
 const SETTINGS: RestoreConfig = { guard: 'hold', toleranceMs: 0, gapMs: 60_000 };
 const HEARTBEAT_MS = 60_000;
@@ -237,8 +237,7 @@ describe('the restore guard', () => {
 });
 
 describe('the state file', () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-state-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(afterAll);
 
   const MEMORY = { id: 'one', bornAt: 1, beats: 2, at: 3 };
 

@@ -6,7 +6,6 @@ import { heartbeats } from '../../support/heartbeats.ts';
 import { until } from '../../support/wait.ts';
 import {
   copyOf,
-  freshFolder,
   held,
   listed,
   PATIENCE,
@@ -16,10 +15,11 @@ import {
   stopAll,
   takenTwice,
 } from './support/restored-queue.ts';
+import { temporaryFolder } from '../../support/temporary.ts';
 
 describe('an old copy of the queue', () => {
   it('is found by a file after a clean shutdown; its notices can be parked: none is sent, a person decides', async () => {
-    const env = { STATE_FILE: path.join(freshFolder(), 'state.json') };
+    const env = { STATE_FILE: path.join(temporaryFolder(), 'state.json') };
     const { server, fleet: on, dir } = await start({ env });
     await on.sendEach(numbers(200));
     await sent(on, 50);

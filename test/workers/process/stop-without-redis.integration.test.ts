@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { startEmulator } from '../../../src/emulator/emulator.ts';
-import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { until } from '../../support/wait.ts';
+import { ownRedis } from '../../support/own-redis.ts';
 
 const PROGRAM = fileURLToPath(new URL('../support/library-worker.mjs', import.meta.url));
 
@@ -14,8 +14,7 @@ it.each([
 ] as const)(
   'a program with a worker in it ends by itself after the stop while Redis %s',
   async (_, signal) => {
-    const redis = await startRedisServer();
-    onTestFinished(() => redis.close());
+    const { server: redis } = await ownRedis();
     const emulator = await startEmulator();
     onTestFinished(() => emulator.close());
     const child = spawn(process.execPath, [PROGRAM], {

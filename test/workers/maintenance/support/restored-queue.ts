@@ -1,10 +1,10 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import type { OperationOutput } from '../../../../src/ops/operations/operations.ts';
 import { run } from '../../../cli/support/run.ts';
 import { numbers, type Fleet, type LogLine } from '../../../support/fleet.ts';
+import { temporaryFolder } from '../../../support/temporary.ts';
 import { until } from '../../../support/wait.ts';
 import { fleetOnOwnRedis } from '../../support/own-redis.ts';
 
@@ -17,15 +17,9 @@ const PREFIX = 'restore';
  */
 const WRITTEN_AT_ONCE = ['--appendfsync', 'no'];
 
-export function freshFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-copy-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /** A Redis with an append-only file under real workers; the record of the emulator decides. */
 export async function start({ processes = 1, env = {} }) {
-  const dir = freshFolder();
+  const dir = temporaryFolder();
   const redis = { dir, persistence: true, args: WRITTEN_AT_ONCE };
   const { server, fleet } = await fleetOnOwnRedis(redis, {
     prefix: PREFIX,
@@ -50,7 +44,7 @@ export async function start({ processes = 1, env = {} }) {
 
 /** Copies what Redis has on its disk, as a backup would. */
 export function copyOf(dir: string): string {
-  const copy = freshFolder();
+  const copy = temporaryFolder();
   cpSync(path.join(dir, 'appendonlydir'), path.join(copy, 'appendonlydir'), { recursive: true });
   return copy;
 }
