@@ -6,6 +6,7 @@ import { provideRedis } from '../../scripts/redis/provide-redis.ts';
 import { Shell } from '../support/shell.ts';
 import { until } from '../support/wait.ts';
 import { temporaryFolder } from '../support/temporary.ts';
+import { serviceEnv } from '../emulator/running.ts';
 
 const MINUTE = 60_000;
 
@@ -53,9 +54,7 @@ async function terminal() {
     PATH: `${folder}/bin:${process.env['PATH'] ?? ''}`,
     HOME: folder,
     REDIS_URL: redis.url,
-    BASE_URL: `http://127.0.0.1:${port}`,
-    ACCESS_KEY: 'emulator-access-key',
-    SECRET_KEY: 'emulator-secret-key',
+    ...serviceEnv(`http://127.0.0.1:${port}`),
   });
   onTestFinished(() => shell.close());
   await shell.run(`notices emulator --port ${port} > emulator.log &`);

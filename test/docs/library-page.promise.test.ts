@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { generalVariables } from '../../src/config/variables.ts';
 import { queueVariables } from '../../src/config/variables/queue.ts';
 import { redisVariables } from '../../src/config/variables/redis.ts';
-import { startEmulator } from '../../src/emulator/emulator.ts';
 import { testRedis } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temporary.ts';
+import { serviceEnv, emulatorWith } from '../emulator/running.ts';
 
 const run = promisify(execFile);
 const page = readFileSync('docs/library.md', 'utf8');
@@ -22,15 +22,12 @@ describe('docs/library.md', () => {
     const folder = temporaryFolder();
     mkdirSync(path.join(folder, 'node_modules'));
     symlinkSync(process.cwd(), path.join(folder, 'node_modules', 'notice-queue'));
-    const emulator = await startEmulator();
-    onTestFinished(() => emulator.close());
+    const emulator = await emulatorWith();
     const env = {
       PATH: process.env['PATH'],
       REDIS_URL: redis.url,
       REDIS_PREFIX: redis.freshPrefix(),
-      BASE_URL: emulator.url,
-      ACCESS_KEY: 'emulator-access-key',
-      SECRET_KEY: 'emulator-secret-key',
+      ...serviceEnv(emulator.url),
       LOG_LEVEL: 'fatal',
     };
     const programs = [...page.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code);

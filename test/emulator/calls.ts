@@ -1,11 +1,11 @@
-import { request } from 'node:http';
+import { request, type IncomingHttpHeaders } from 'node:http';
 import type { Emulator } from '../../src/emulator/emulator.ts';
 import { EMULATOR_DEFAULTS } from '../../src/emulator/options.ts';
 
 /** An answer as it came over the wire. */
 export interface WireAnswer {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly headers: IncomingHttpHeaders;
   readonly text: string;
 }
 
@@ -13,9 +13,9 @@ export interface WireAnswer {
 export interface WireCall {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | Buffer;
+  readonly body?: string | Buffer | undefined;
   /** Address to call from; any of 127.0.0.0/8. */
-  readonly from?: string;
+  readonly from?: string | undefined;
   /** Gives up when it is aborted. */
   readonly signal?: AbortSignal;
 }
@@ -33,7 +33,7 @@ export function call(
         method: wire.method ?? 'POST',
         headers: { ...wire.headers },
         agent: false,
-        ...(wire.from === undefined ? {} : { localAddress: wire.from }),
+        localAddress: wire.from,
         ...(wire.signal === undefined ? {} : { signal: wire.signal }),
       },
       (response) => {

@@ -7,7 +7,7 @@ import type { Emulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { startProcess } from '../cli/support/process.ts';
 import { run, type Env } from '../cli/support/run.ts';
-import { emulatorWith } from '../emulator/running.ts';
+import { emulatorWith, serviceEnv } from '../emulator/running.ts';
 import { startOps } from '../ops/web/support/ops-bench.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
@@ -23,13 +23,7 @@ function envOf(user: User, emulator?: Emulator): Env {
   return {
     ...redis.envOf(user),
     FIND_KEY,
-    ...(emulator === undefined
-      ? {}
-      : {
-          BASE_URL: emulator.url,
-          ACCESS_KEY: 'emulator-access-key',
-          SECRET_KEY: 'emulator-secret-key',
-        }),
+    ...(emulator === undefined ? {} : serviceEnv(emulator.url)),
   };
 }
 

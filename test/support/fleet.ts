@@ -4,12 +4,13 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import type { DeliveryPolicy } from '../../src/contracts/outcome.ts';
-import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
+import { startEmulator } from '../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import type { TestRedis } from './redis.ts';
 import { asUser, connectionAs } from './redis-users.ts';
 import { until } from './wait.ts';
+import { serviceEnv } from '../emulator/running.ts';
 
 /** The built program. */
 const CLI = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
@@ -18,31 +19,10 @@ const CLI = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 export type LogLine = Readonly<Record<string, unknown>> & { readonly event?: string };
 
 /** A worker process under test: really started, really killed. */
-export interface FleetWorker {
-  readonly pid: number;
-  readonly lines: readonly LogLine[];
-  /** It was told to end, or has ended. */
-  readonly gone: boolean;
-  kill(signal: NodeJS.Signals): void;
-  /** Exit code, or the name of the signal that ended it. */
-  readonly ended: Promise<number | string>;
-}
+export type FleetWorker = ReturnType<typeof startWorkerProcess>;
 
 /** An emulator, a producer and worker processes over one namespace of the test's Redis. */
-export interface Fleet {
-  readonly emulator: Emulator;
-  readonly queue: NoticeQueue;
-  readonly workers: readonly FleetWorker[];
-  readonly prefix: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** The line of every attempt of every worker, without jobs that were returned unsent. */
-  attempts(): LogLine[];
-  /** Starts another worker process and waits until it runs. */
-  readonly addWorker: (env?: Readonly<Record<string, string>>) => Promise<FleetWorker>;
-  /** Hands over one notice for each number. */
-  sendEach(numbers: readonly string[], options?: SendOptions): Promise<void>;
-  close(): Promise<void>;
-}
+export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 
 const isAttempt = ({ event, outcome }: LogLine) => event === 'attempt' && outcome !== 'returned';
 
@@ -68,7 +48,7 @@ interface FleetPlan {
 }
 
 /** Starts a fleet that ends with the test. Default: one worker, in a namespace of its own */
-export async function fleetOn(redis: TestRedis, plan: Partial<FleetPlan> = {}): Promise<Fleet> {
+export async function fleetOn(redis: TestRedis, plan: Partial<FleetPlan> = {}) {
   const fleet = await startFleet({
     redisUrl: redis.url,
     prefix: plan.prefix ?? redis.freshPrefix(),
@@ -80,15 +60,13 @@ export async function fleetOn(redis: TestRedis, plan: Partial<FleetPlan> = {}): 
 }
 
 /** Starts a fleet. */
-export async function startFleet(options: FleetPlan): Promise<Fleet> {
+export async function startFleet(options: FleetPlan) {
   const emulator = await startEmulator(options.emulator);
   const env = {
     PATH: process.env['PATH'] ?? '',
     REDIS_URL: options.redisUrl,
     REDIS_PREFIX: options.prefix,
-    BASE_URL: emulator.url,
-    ACCESS_KEY: 'emulator-access-key',
-    SECRET_KEY: 'emulator-secret-key',
+    ...serviceEnv(emulator.url),
     // Lines of what is accepted.
     LOG_LEVEL: 'debug',
     ...options.env,
@@ -100,14 +78,16 @@ export async function startFleet(options: FleetPlan): Promise<Fleet> {
     enqueueTimeoutMs: 20_000,
   });
   const workers: FleetWorker[] = [];
-  const fleet: Fleet = {
+  const fleet = {
     emulator,
     queue,
-    workers,
+    workers: workers as readonly FleetWorker[],
     prefix: options.prefix,
-    env,
+    env: env as Readonly<Record<string, string>>,
+    /** The line of every attempt of every worker, without jobs that were returned unsent. */
     attempts: () => workers.flatMap(({ lines }) => lines.filter(isAttempt)),
-    addWorker: async (extra = {}) => {
+    /** Starts another worker process and waits until it runs. */
+    addWorker: async (extra: Readonly<Record<string, string>> = {}) => {
       const worker = startWorkerProcess({ ...env, ...extra });
       workers.push(worker);
       await until(() => worker.lines.some(({ event }) => event === 'started'), {
@@ -116,7 +96,8 @@ export async function startFleet(options: FleetPlan): Promise<Fleet> {
       });
       return worker;
     },
-    sendEach: async (list, sendOptions) => {
+    /** Hands over one notice for each number. */
+    sendEach: async (list: readonly string[], sendOptions?: SendOptions) => {
       await queue.sendMany(
         list.map((contact) => ({ templateCode: 'FLEET', contacts: [{ contact, var1: 'x' }] })),
         sendOptions,
@@ -141,7 +122,7 @@ export async function startFleet(options: FleetPlan): Promise<Fleet> {
   return fleet;
 }
 
-function startWorkerProcess(env: Readonly<Record<string, string>>): FleetWorker {
+function startWorkerProcess(env: Readonly<Record<string, string>>) {
   const child = spawn(process.execPath, [CLI, 'worker'], {
     env: asUser(['worker'], env),
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -153,14 +134,16 @@ function startWorkerProcess(env: Readonly<Record<string, string>>): FleetWorker 
   });
   return {
     pid: child.pid ?? 0,
-    lines,
+    lines: lines as readonly LogLine[],
+    /** It was told to end, or has ended. */
     get gone() {
       return told || child.exitCode !== null || child.signalCode !== null;
     },
-    kill: (signal) => {
+    kill: (signal: NodeJS.Signals) => {
       told ||= signal === 'SIGKILL' || signal === 'SIGTERM' || signal === 'SIGINT';
       if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     },
+    /** Exit code, or the name of the signal that ended it. */
     ended: endOf(child),
   };
 }

@@ -32,16 +32,8 @@ process.on('exit', () => {
 /** Makes a process tell what it loads. */
 export const TELL_LOADED = { NODE_OPTIONS: `--import=${inline(REGISTER)}` };
 
-/** What a process has loaded. */
-interface Loaded {
-  /** Packages by name, in order. */
-  readonly packages: readonly string[];
-  /** Files of this package below `dist/`, without its `package.json`, in order. */
-  readonly ours: readonly string[];
-}
-
 /** What it has told on standard error. */
-export function loadedFrom(stderr: string): Loaded {
+export function loadedFrom(stderr: string) {
   const urls = stderr.split('\n').filter((line) => line.startsWith('file:'));
   const packages = urls.flatMap(
     (url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? [],
@@ -49,7 +41,9 @@ export function loadedFrom(stderr: string): Loaded {
   const ours = urls.flatMap((url) => /\/dist\/((?:src|workers)\/.*)$/.exec(url)?.[1] ?? []);
   const inOrder = (names: readonly string[]) => [...new Set(names)].toSorted();
   return {
+    /** Packages by name, in order. */
     packages: inOrder(packages),
+    /** Files of this package below `dist/`, without its `package.json`, in order. */
     ours: inOrder(ours.filter((name) => !name.includes('/node_modules/'))),
   };
 }

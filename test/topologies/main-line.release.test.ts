@@ -5,6 +5,7 @@ import { run as runHere, type Running } from '../cli/support/run.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { startSentinelSet, type SentinelSet } from './servers.ts';
+import { serviceEnv } from '../emulator/running.ts';
 
 /** Single notices and a batch, through the command line, on a Sentinel set. */
 describe('the main line', () => {
@@ -31,9 +32,7 @@ describe('the main line', () => {
     emulator = on;
     const env = {
       ...started.env,
-      BASE_URL: on.url,
-      ACCESS_KEY: 'emulator-access-key',
-      SECRET_KEY: 'emulator-secret-key',
+      ...serviceEnv(on.url),
     };
     const worker = startProcess(['worker'], env);
     await worker.says(/"event":"started"/);

@@ -1,11 +1,7 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { Redis } from 'ioredis';
-import { freePort } from '../../scripts/redis/free-port.ts';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import { until } from '../support/wait.ts';
+import { runSentinel } from '../redis/support/sentinel.ts';
 
 async function asked<Answer>(url: string, ask: (redis: Redis) => Promise<Answer>): Promise<Answer> {
   const redis = new Redis(url, { maxRetriesPerRequest: 0 });
@@ -17,20 +13,11 @@ async function asked<Answer>(url: string, ask: (redis: Redis) => Promise<Answer>
   }
 }
 
-/** A master, a replica and a Sentinel on loopback. */
-export interface SentinelSet {
-  /** The options that lead a program to them. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly master: RedisServer;
-  readonly replica: RedisServer;
-  /** The port of the present master, as the Sentinel says. */
-  masterPort(): Promise<number>;
-  close(): Promise<void>;
-  /** Makes the replica the master, and waits until no client can write to the old one. */
-  failover(): Promise<void>;
-}
+export type SentinelSet = Awaited<ReturnType<typeof startSentinelSet>>;
 
 /**
+ * A master, a replica and a Sentinel on loopback.
+ *
  * @param args of both servers. By default a master without its replica refuses writes, so that a failover loses only
  *   what was on its way to the replica
  * @param portOf where the replica and all others reach the master: that of a proxy, or its own
@@ -38,28 +25,19 @@ export interface SentinelSet {
 export async function startSentinelSet(
   args: readonly string[] = ['--min-replicas-to-write', '1'],
   portOf = ({ port }: RedisServer): Promise<number> => Promise.resolve(port),
-): Promise<SentinelSet> {
+) {
   const master = await startRedisServer({ args });
   const masterAt = await portOf(master);
   const replica = await startRedisServer({
     args: [...args, '--replicaof', '127.0.0.1', String(masterAt)],
   });
-  const port = await freePort();
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-sentinel-'));
-  const config = path.join(folder, 'sentinel.conf');
-  writeFileSync(
-    config,
-    [
-      `port ${port}`,
-      'bind 127.0.0.1',
-      `sentinel monitor main 127.0.0.1 ${masterAt} 1`,
-      // Longer than the process of the test, which has the proxy to the master, ever stands still.
-      'sentinel down-after-milliseconds main 5000',
-      'sentinel failover-timeout main 5000',
-      '',
-    ].join('\n'),
+  const ends: (() => unknown)[] = [];
+  const port = await runSentinel(
+    `127.0.0.1 ${masterAt}`,
+    // Longer than the process of the test, which has the proxy to the master, ever stands still.
+    ['sentinel down-after-milliseconds main 5000', 'sentinel failover-timeout main 5000'],
+    (end) => ends.unshift(end),
   );
-  const sentinel = spawn('redis-server', [config, '--sentinel'], { stdio: 'ignore' });
   const url = `redis://127.0.0.1:${port}`;
   const masterPort = async () =>
     asked(url, async (redis) => {
@@ -82,10 +60,15 @@ export async function startSentinelSet(
     everyMs: 100,
   });
   return {
-    env: { REDIS_SENTINELS: `127.0.0.1:${port}`, REDIS_SENTINEL_NAME: 'main' },
+    /** The options that lead a program to them. */
+    env: { REDIS_SENTINELS: `127.0.0.1:${port}`, REDIS_SENTINEL_NAME: 'main' } as Readonly<
+      Record<string, string>
+    >,
     master,
     replica,
+    /** The port of the present master, as the Sentinel says. */
     masterPort,
+    /** Makes the replica the master, and waits until no client can write to the old one. */
     failover: async () => {
       const before = await masterPort();
       await asked(url, (redis) => redis.call('SENTINEL', 'FAILOVER', 'main'));
@@ -100,10 +83,9 @@ export async function startSentinelSet(
       });
     },
     close: async () => {
-      sentinel.kill('SIGKILL');
       await replica.close();
       await master.close();
-      rmSync(folder, { recursive: true, force: true });
+      for (const end of ends) await end();
     },
   };
 }

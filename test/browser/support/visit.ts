@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { chromium, type Browser, type Page } from 'playwright-core';
 import { expect, inject, onTestFinished } from 'vitest';
 
 /** Nothing but what the pages ask for: no GPU, no sandbox (tests may run as root), no calls home. */
@@ -56,22 +56,12 @@ export async function picture(page: Page, name: string): Promise<void> {
   });
 }
 
-/** A window of a browser, and all that went wrong in it. */
-export interface Visit {
-  readonly page: Page;
-  readonly context: BrowserContext;
-  /** Errors on the console, violations of the policy, exceptions, requests to other hosts. */
-  readonly faults: readonly string[];
-  /** Lets a fault pass that the test makes on purpose. */
-  readonly forgive: (pattern: RegExp) => void;
-}
-
 /**
  * Opens a window on an ops server. When the test ends, it must have met no fault.
  *
  * @param url of the server, without a path
  */
-export async function visit(url: string, options: VisitOptions = {}): Promise<Visit> {
+export async function visit(url: string, options: VisitOptions = {}) {
   const browser = await launch();
   const { colorScheme = 'light', viewport = { width: 1_280, height: 900 }, cookie } = options;
   const context = await browser.newContext({
@@ -106,7 +96,14 @@ export async function visit(url: string, options: VisitOptions = {}): Promise<Vi
     const left = faults.filter((fault) => !forgiven.some((pattern) => pattern.test(fault)));
     expect(left).toEqual([]);
   });
-  return { page, context, faults, forgive: (pattern) => forgiven.push(pattern) };
+  return {
+    page,
+    context,
+    /** Errors on the console, violations of the policy, exceptions, requests to other hosts. */
+    faults: faults as readonly string[],
+    /** Lets a fault pass that the test makes on purpose. */
+    forgive: (pattern: RegExp) => forgiven.push(pattern),
+  };
 }
 
 async function launch(): Promise<Browser> {

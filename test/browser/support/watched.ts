@@ -1,8 +1,8 @@
-import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
-import { startOps, type OpsBench } from '../../ops/web/support/ops-bench.ts';
+import { numbers, startFleet } from '../../support/fleet.ts';
+import { startOps } from '../../ops/web/support/ops-bench.ts';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import { onTestFinished } from 'vitest';
-import { visit, type Visit, type VisitOptions } from './visit.ts';
+import { visit, type VisitOptions } from './visit.ts';
 
 /** Holds come and go, and workers tell of themselves, often enough to be watched. */
 const LIVELY = {
@@ -19,23 +19,17 @@ export const rows = (count: number) => numbers(count).map((contact) => ({ contac
 /** The ops server finds what it hands over itself. */
 const FIND_KEY = '4'.repeat(64);
 
-/** An emulator, workers, an ops server over them, and a person who looks at it. */
-export interface Watched {
-  readonly fleet: Fleet;
-  readonly ops: OpsBench;
-  /** Opens a window in which somebody is signed in. */
-  look(who?: 'otto' | 'vera', options?: VisitOptions): Promise<Visit>;
-}
+export type Watched = Awaited<ReturnType<typeof startWatched>>;
 
 /**
- * Starts a fleet and an ops server beside it.
+ * An emulator, workers, an ops server over them, and a person who looks at it.
  *
  * @param processes workers; 0 where the test adds them itself
  */
 export async function startWatched(
   { url, freshPrefix }: { readonly url: string; readonly freshPrefix: () => string },
   { processes = 1, emulator }: { processes?: number; emulator?: EmulatorOptions } = {},
-): Promise<Watched> {
+) {
   const prefix = freshPrefix();
   const fleet = await startFleet({
     redisUrl: url,
@@ -52,7 +46,8 @@ export async function startWatched(
   return {
     fleet,
     ops,
-    look: (who = 'otto', options = {}) => {
+    /** Opens a window in which somebody is signed in. */
+    look: (who: 'otto' | 'vera' = 'otto', options: VisitOptions = {}) => {
       cookies[who] ??= ops.cookie(who, Date.now());
       return visit(ops.url, { ...options, cookie: cookies[who] });
     },

@@ -1,28 +1,12 @@
 import { Redis } from 'ioredis';
-import type { RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/wait.ts';
 import { startSentinelSet } from '../../topologies/servers.ts';
 
-/** A master, a replica and a Sentinel on loopback; everybody reaches the master through a proxy. */
-export interface CuttableSet {
-  /** Leads workers to the present master. */
-  readonly env: Readonly<Record<string, string>>;
-  /** The first one, and its address. */
-  readonly master: RedisServer;
-  readonly masterUrl: string;
-  /** A connection that follows the master. */
-  readonly client: Redis;
-  /** Resolves when the replica has all that was written so far. */
-  replicated(): Promise<void>;
-  /** From now on nothing is replicated any more. */
-  cutReplication(): Promise<void>;
-  /** Kills the master, and waits until the replica is promoted. */
-  killMaster(): Promise<void>;
-  close(): Promise<void>;
-}
+export type CuttableSet = Awaited<ReturnType<typeof startCuttableSet>>;
 
-export async function startCuttableSet(): Promise<CuttableSet> {
+/** A master, a replica and a Sentinel on loopback; everybody reaches the master through a proxy. */
+export async function startCuttableSet() {
   let proxy: FaultProxy | undefined;
   const set = await startSentinelSet([], async ({ port }) => {
     proxy = await startFaultProxy(port);
@@ -41,20 +25,26 @@ export async function startCuttableSet(): Promise<CuttableSet> {
     await until(() => is().catch(() => false), { what, deadlineMs: 30_000 });
   };
   return {
+    /** Leads workers to the present master. */
     env: set.env,
+    /** The first one, and its address. */
     master: set.master,
     masterUrl: `redis://127.0.0.1:${proxy?.port}`,
+    /** A connection that follows the master. */
     client,
+    /** Resolves when the replica has all that was written so far. */
     replicated: () =>
       soon('the replica', async () => {
         await client.set('replicated', '1');
         return (await client.wait(1, 500)) === 1;
       }),
+    /** From now on nothing is replicated any more. */
     cutReplication: async () => {
       // The text with which a replica asks for what it has missed.
       await proxy?.place({ kind: 'cut', direction: 'up', when: 'PSYNC', bytes: 0 });
       await client.call('CLIENT', 'KILL', 'TYPE', 'replica');
     },
+    /** Kills the master, and waits until the replica is promoted. */
     killMaster: async () => {
       await set.master.kill('SIGKILL');
       const promoted = async () => (await set.masterPort()) === set.replica.port;

@@ -3,18 +3,10 @@ import { connect, type AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import { certificate, type CertificateName } from '../../service/support/servers.ts';
 
-/** A server that speaks TLS and leads to a loopback port that does not. */
-export interface TlsFront {
-  readonly port: number;
-  /** Handshakes that clients broke off. */
-  readonly refused: number;
-  /** Shows another certificate from now on, and ends the connections that stand. */
-  show(name: CertificateName): void;
-  close(): Promise<void>;
-}
+export type TlsFront = Awaited<ReturnType<typeof startTlsFront>>;
 
-/** Starts a front that shows the certificate for loopback. */
-export async function startTlsFront(target: number): Promise<TlsFront> {
+/** A server that speaks TLS with the certificate for loopback, and leads to a loopback port that does not. */
+export async function startTlsFront(target: number) {
   let refused = 0;
   const sockets = new Set<TLSSocket>();
   const server = createServer(certificate('local'), (client) => {
@@ -40,10 +32,12 @@ export async function startTlsFront(target: number): Promise<TlsFront> {
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
+    /** Handshakes that clients broke off. */
     get refused() {
       return refused;
     },
-    show: (name) => {
+    /** Shows another certificate from now on, and ends the connections that stand. */
+    show: (name: CertificateName) => {
       server.setSecureContext(certificate(name));
       endAll();
     },

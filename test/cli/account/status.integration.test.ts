@@ -10,6 +10,7 @@ import { EVERY_RIGHT, connectionAs } from '../../support/redis-users.ts';
 import { startProcess } from '../support/process.ts';
 import { errorOf, run, type Env } from '../support/run.ts';
 import { ownRedis } from '../../support/own-redis.ts';
+import { serviceEnv } from '../../emulator/running.ts';
 
 const redis = testRedis();
 const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
@@ -101,9 +102,7 @@ describe('notices status --worker', () => {
   it('0 with a live worker on that host, 1 on another and after it has stopped', async () => {
     const env = {
       ...envOf(redis.freshPrefix()),
-      BASE_URL: emulator.url,
-      ACCESS_KEY: 'emulator-access-key',
-      SECRET_KEY: 'emulator-secret-key',
+      ...serviceEnv(emulator.url),
     };
     const check = (host: string) => run(['status', '--worker', host], env);
     expect((await check(hostname())).code).toBe(1);

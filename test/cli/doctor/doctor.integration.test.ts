@@ -19,6 +19,7 @@ import { writeState } from '../../token/support/write-state.ts';
 import { EVERY_RIGHT } from '../../support/redis-users.ts';
 import { clockProxy } from '../../support/redis-proxy.ts';
 import { run, start, STACK, type Ended, type Env } from '../support/run.ts';
+import { serviceEnv } from '../../emulator/running.ts';
 
 // Each of them starts several processes, one after the other.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -41,9 +42,7 @@ function envOf(emulator: Emulator, more: Env = {}): Env {
   return {
     REDIS_URL: redis.url,
     REDIS_PREFIX: redis.freshPrefix(),
-    BASE_URL: emulator.url,
-    ACCESS_KEY: 'emulator-access-key',
-    SECRET_KEY: 'emulator-secret-key',
+    ...serviceEnv(emulator.url),
     PAYLOAD_KEY: '42'.repeat(32),
     ...more,
   };

@@ -4,6 +4,7 @@ import { buildBatch } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import type { Env } from './run.ts';
 import { temporaryFile } from '../../support/temporary.ts';
+import { serviceEnv } from '../../emulator/running.ts';
 
 /**
  * What every command can be run against: an emulator, a list of two numbers, a batch that is being sent and one
@@ -21,9 +22,7 @@ export function commandWorld() {
     env = {
       REDIS_URL: redis.url,
       REDIS_PREFIX: prefix,
-      BASE_URL: emulator.url,
-      ACCESS_KEY: 'emulator-access-key',
-      SECRET_KEY: 'emulator-secret-key',
+      ...serviceEnv(emulator.url),
       FIND_KEY: Buffer.alloc(32, 7).toString('base64'),
       EVENT_WEBHOOK_URL: `${emulator.url}/nowhere`,
       EVENT_WEBHOOK_SECRET: 'a webhook secret of thirty-two letters',

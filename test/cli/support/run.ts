@@ -15,17 +15,7 @@ export interface Ended {
 }
 
 /** A command that still runs. */
-export interface Running {
-  readonly stdin: Writable;
-  stdout(): string;
-  stderr(): string;
-  /** Waits until standard output matches. */
-  says(pattern: RegExp): Promise<RegExpExecArray>;
-  /** What Ctrl-C and `kill` do. */
-  stop(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): void;
-  /** With the exit code, or the name of the signal that ended it. */
-  readonly ended: Promise<Ended>;
-}
+export type Running = ReturnType<typeof start>;
 
 /** A command line, or its words where one of them has a blank. */
 export type Line = string | readonly string[];
@@ -38,27 +28,27 @@ export type Env = Readonly<Record<string, string>>;
  *
  * @param isTTY whether it can ask: the answer is written to `stdin`
  */
-export function start(line: Line, env: Env = {}, isTTY = false): Running {
+export function start(line: Line, env: Env = {}, isTTY = false) {
   const args = typeof line === 'string' ? line.split(' ') : line;
   const signals = new EventEmitter();
   const stdin = Object.assign(new PassThrough(), { isTTY });
   const [stdout, stderr] = [new Collected(), Object.assign(new Collected(), { isTTY })];
   const running = runCli(args, { env: asUser(args, env), stdin, stdout, stderr, signals });
-  const ended = running.then((code) => {
-    const result = { code, stdout: stdout.text, stderr: stderr.text };
-    return result;
-  });
+  const ended = running.then((code): Ended => ({ code, stdout: stdout.text, stderr: stderr.text }));
   onTestFinished(async () => {
     signals.emit('SIGTERM');
     stdin.destroy();
     await ended;
   });
   return {
-    stdin,
+    stdin: stdin as Writable,
     stdout: () => stdout.text,
     stderr: () => stderr.text,
-    says: (pattern) => matching(() => stdout.text, pattern),
-    stop: (signal) => signals.emit(signal),
+    /** Waits until standard output matches. */
+    says: (pattern: RegExp) => matching(() => stdout.text, pattern),
+    /** What Ctrl-C and `kill` do. */
+    stop: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): void => void signals.emit(signal),
+    /** With the exit code, or the name of the signal that ended it. */
     ended,
   };
 }

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { startEmulator } from '../../../src/emulator/emulator.ts';
 import { until } from '../../support/wait.ts';
 import { ownRedis } from '../../support/own-redis.ts';
+import { serviceEnv, emulatorWith } from '../../emulator/running.ts';
 
 const PROGRAM = fileURLToPath(new URL('../support/library-worker.mjs', import.meta.url));
 
@@ -15,15 +15,12 @@ it.each([
   'a program with a worker in it ends by itself after the stop while Redis %s',
   async (_, signal) => {
     const { server: redis } = await ownRedis();
-    const emulator = await startEmulator();
-    onTestFinished(() => emulator.close());
+    const emulator = await emulatorWith();
     const child = spawn(process.execPath, [PROGRAM], {
       env: {
         PATH: process.env['PATH'] ?? '',
         REDIS_URL: redis.url,
-        BASE_URL: emulator.url,
-        ACCESS_KEY: 'emulator-access-key',
-        SECRET_KEY: 'emulator-secret-key',
+        ...serviceEnv(emulator.url),
       },
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import { until } from '../../support/wait.ts';
+import { serviceEnv } from '../../emulator/running.ts';
 
 const FAILS = fileURLToPath(new URL('../support/uncaught.mjs', import.meta.url));
 
@@ -20,9 +21,7 @@ it.each([
         PATH: process.env['PATH'] ?? '',
         NODE_OPTIONS: `--import ${FAILS}`,
         REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
-        BASE_URL: 'http://127.0.0.1:9',
-        ACCESS_KEY: 'emulator-access-key',
-        SECRET_KEY: 'emulator-secret-key',
+        ...serviceEnv('http://127.0.0.1:9'),
         HEALTH_ADDRESS: '0',
         OPS_ADDRESS: '0',
       },

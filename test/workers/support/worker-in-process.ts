@@ -4,7 +4,7 @@ import { loadConfig } from '../../../src/config/config.ts';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import { lanesOf } from '../../../workers/queue/send-worker.ts';
 import { startWorker } from '../../../workers/process/start-worker.ts';
-import { emulatorWith } from '../../emulator/running.ts';
+import { emulatorWith, serviceEnv } from '../../emulator/running.ts';
 import { environmentAs } from '../../support/redis-users.ts';
 
 /** One worker in the process of the test, and the service that it sends to. */
@@ -22,9 +22,7 @@ export async function startWorkerInProcess(
     environmentAs('worker', {
       REDIS_URL: redisUrl,
       REDIS_PREFIX: prefix,
-      BASE_URL: emulator.url,
-      ACCESS_KEY: 'emulator-access-key',
-      SECRET_KEY: 'emulator-secret-key',
+      ...serviceEnv(emulator.url),
       ...env,
     }),
   );

@@ -1,6 +1,4 @@
 import { randomBytes, scryptSync } from 'node:crypto';
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { loadConfig } from '../../../../src/config/config.ts';
@@ -12,12 +10,10 @@ import { OPS_ROUTES } from '../../../../src/ops/web/http/route-table.ts';
 import type { Route } from '../../../../src/ops/web/http/route.ts';
 import { buildOpsServer } from '../../../../src/ops/web/server.ts';
 import { environmentAs } from '../../../support/redis-users.ts';
+import { call, type WireAnswer } from '../../../emulator/calls.ts';
 
 /** What the server answered, over a real socket. */
-export interface Reply {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
+export interface Reply extends WireAnswer {
   /** The text as JSON. */
   readonly json: Readonly<Record<string, unknown>>;
 }
@@ -148,33 +144,19 @@ async function ask(
   const isForm = typeof body === 'string';
   const sent = isForm || body === undefined ? body : JSON.stringify(body);
   const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
-  return new Promise((resolve, reject) => {
-    const call = httpRequest(
-      `${url}${path}`,
-      {
-        method,
-        headers: { ...(sent === undefined ? {} : { 'content-type': type }), ...headers },
-        ...(from === undefined ? {} : { localAddress: from }),
-        agent: false,
-      },
-      (answer) => {
-        text(answer).then((found) => {
-          const reply = {
-            status: answer.statusCode ?? 0,
-            headers: answer.headers,
-            text: found,
-            get json() {
-              return JSON.parse(found) as Record<string, unknown>;
-            },
-          };
-          resolve(reply);
-        }, reject);
-      },
-    );
-    call.on('error', reject);
+  const reply = await call({ url }, path, {
+    method,
+    headers: { ...(sent === undefined ? {} : { 'content-type': type }), ...headers },
     // As bytes: a body that is a text gives its encoding to the headers that are written with it.
-    call.end(sent === undefined ? undefined : Buffer.from(sent));
+    body: sent === undefined ? undefined : Buffer.from(sent),
+    from,
   });
+  return {
+    ...reply,
+    get json() {
+      return JSON.parse(reply.text) as Record<string, unknown>;
+    },
+  };
 }
 
 /** The route of the table that serves a path. */
