@@ -1,7 +1,8 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { readNotice } from '../../src/contracts/notice.ts';
 import { InputError, type InputIssue } from '../../src/contracts/errors.ts';
+import { readNotice } from '../../src/contracts/notice.ts';
+import type { Contact, Notice, NoticeQueue, Notices } from '../../src/index.ts';
 
 const CONTACT = { contact: '01012345678' };
 const NOTICE = { templateCode: 'T', contacts: [CONTACT] };
@@ -15,6 +16,9 @@ function issuesOf(input: unknown, place?: string): readonly InputIssue[] {
   }
   return [];
 }
+
+/** The fields that are named. */
+const fieldsOf = (input: unknown) => issuesOf(input).map(({ field }) => field);
 
 const circle: Record<string, unknown> = {};
 circle['self'] = circle;
@@ -42,7 +46,7 @@ describe('readNotice refuses, and names the field:', () => {
     { field: 'notice', input: 7 },
     { field: 'notice', input: [NOTICE] },
   ])('$field in $input', ({ field, input }) => {
-    expect(issuesOf(input).map((issue) => issue.field)).toEqual([field]);
+    expect(fieldsOf(input)).toEqual([field]);
   });
 
   // service-api, Contact object: digits only, in the national format.
@@ -65,9 +69,7 @@ describe('readNotice refuses, and names the field:', () => {
   it('a hole in the list', () => {
     // oxlint-disable-next-line no-sparse-arrays -- a hole is what is tested
     const list = [CONTACT, , CONTACT];
-    expect(issuesOf({ ...NOTICE, contacts: list }).map(({ field }) => field)).toEqual([
-      'contacts[1]',
-    ]);
+    expect(fieldsOf({ ...NOTICE, contacts: list })).toEqual(['contacts[1]']);
   });
 
   it.each([
@@ -98,14 +100,14 @@ describe('readNotice refuses, and names the field:', () => {
     expect(inFields({ '01012345678': value })).toBe('(not shown)');
     expect(inFields({ extra: value })).toBe('extra');
     const contact = { ...CONTACT, fields: { extra: value } };
-    expect(issuesOf({ ...NOTICE, contacts: [contact] }).map(({ field }) => field)).toEqual([
-      'contacts[0].extra',
-    ]);
+    expect(fieldsOf({ ...NOTICE, contacts: [contact] })).toEqual(['contacts[0].extra']);
   });
 
   it('everything at once, up to a bound, under the place it is given', () => {
-    const bad = { templateCode: '', contacts: [{ contact: 'x' }, CONTACT, {}] };
+    const bad = { templateCode: '', extra: 1, contacts: [{ contact: 'x', more: 1 }, CONTACT, {}] };
     expect(issuesOf(bad, 'notices[4]').map(({ field }) => field)).toEqual([
+      'notices[4].extra',
+      'notices[4].contacts[0].more',
       'notices[4].templateCode',
       'notices[4].contacts[0].contact',
       'notices[4].contacts[2].contact',
@@ -116,9 +118,10 @@ describe('readNotice refuses, and names the field:', () => {
   });
 
   it('without ever showing a value', () => {
-    const contact = { contact: '010-9999-8888', var1: { secret: 'CANARY' } };
+    const contact = { contact: '010-9999-8888', var1: { secret: 'CANARY' }, more: 'CANARY' };
     const input = {
       templateCode: ['CANARY'],
+      extra: 'CANARY',
       contacts: [contact],
       fields: { extra: ['CANARY', 1n] },
     };
@@ -173,3 +176,100 @@ describe('readNotice passes on', () => {
     expect(issuesOf(bare)).toEqual([]);
   });
 });
+
+describe('a field that is not known', () => {
+  it.each(['senderKye', 'TemplateCode', 'var1'])('%s of a notice is refused', (name) => {
+    const problem = expect.stringMatching(/^unknown field: .*`fields`/) as string;
+    expect(issuesOf({ ...NOTICE, [name]: 'x' })).toEqual([{ field: name, problem }]);
+  });
+
+  it.each(['Contact', 'var0', 'var01', 'Var1', 'vra1'])('%s of a contact is refused', (name) => {
+    expect(fieldsOf({ ...NOTICE, contacts: [CONTACT, { ...CONTACT, [name]: 'x' }] })).toEqual([
+      `contacts[1].${name}`,
+    ]);
+  });
+
+  it('is none when it is undefined, like any other', () => {
+    const contact: Contact = { ...CONTACT, name: undefined, var1: undefined };
+    const given = { ...NOTICE, senderKye: undefined, at: undefined, contacts: [contact] };
+    expect(readNotice(given)).toStrictEqual({ ...NOTICE, scheduleType: 'DIRECTLY' });
+  });
+
+  it('passes under `fields`, and stands beside the others then', () => {
+    const contact = { ...CONTACT, fields: { group: ['a'], var21: 'x' } };
+    const given = { ...NOTICE, contacts: [contact], fields: { campaign: { id: 7 } } };
+    expect(readNotice(given)).toEqual({
+      templateCode: 'T',
+      scheduleType: 'DIRECTLY',
+      campaign: { id: 7 },
+      contacts: [{ ...CONTACT, group: ['a'], var21: 'x' }],
+    });
+  });
+
+  it.each([
+    ['not an object', { fields: 'x' }, 'fields'],
+    ['null', { fields: null }, 'fields'],
+    ['a field that is given beside it', { fields: { templateCode: 'U' } }, 'fields.templateCode'],
+    ['contacts that are given beside it', { fields: { contacts: [CONTACT] } }, 'fields.contacts'],
+    ['no JSON', { fields: { extra: 1n } }, 'extra'],
+  ])('is refused under `fields`: %s', (_, more, field) => {
+    expect(fieldsOf({ ...NOTICE, ...more })).toEqual([field]);
+  });
+});
+
+it('knows the fields that were seen at the service', () => {
+  const seen = { at: '2027-03-01 09:00:00', replaceSms: 'Y', smsSubject: 's', smsContent: 'c' };
+  const given = { ...NOTICE, ...seen, contacts: [{ ...CONTACT, name: 'Kim', var21: 'x' }] };
+  expect(readNotice(given)).toMatchObject(given);
+  expect(fieldsOf({ ...NOTICE, at: new Date(0) })).toEqual(['at']);
+});
+
+it('takes an instance of a class', () => {
+  class Customer {
+    contact = '01012345678';
+    var1 = 'Kim';
+    describe(): string {
+      return this.var1;
+    }
+  }
+  expect(readNotice({ ...NOTICE, contacts: [new Customer()] }).contacts).toEqual([
+    { contact: '01012345678', var1: 'Kim' },
+  ]);
+});
+
+/** Compiled, not run: `tsc` fails where a line stops being an error. */
+export async function types(
+  notices: Notices,
+  known: NoticeQueue<{ SHIPPED: { var1: string }; SALE: object }>,
+): Promise<void> {
+  interface Customer {
+    readonly contact: string;
+    readonly var1: string;
+  }
+  const customers: readonly Customer[] = [{ contact: '0101', var1: 'Kim' }];
+  const contacts: readonly Contact[] = customers;
+  const notice: Notice = { templateCode: 'T', contacts };
+  await notices.send(notice);
+  await notices.import(customers, { templateCode: 'T' });
+  // @ts-expect-error -- misspelt
+  await notices.send({ templateCode: 'T', senderKye: 'k', contacts });
+  // @ts-expect-error -- misspelt
+  await notices.send({ templateCode: 'T', contacts: [{ contact: '0101', vra1: 'Kim' }] });
+  // @ts-expect-error -- a number is text
+  await notices.send({ templateCode: 'T', contacts: [{ contact: 1 }] });
+
+  await known.send({ templateCode: 'SHIPPED', contacts: customers });
+  await known.send({ templateCode: 'SALE', contacts: [{ contact: '0101' }] });
+  // @ts-expect-error -- no such template
+  await known.send({ templateCode: 'SHIPED', contacts: customers });
+  // @ts-expect-error -- a variable is missing
+  await known.send({ templateCode: 'SHIPPED', contacts: [{ contact: '0101' }] });
+  // @ts-expect-error -- the template has no such variable
+  await known.send({ templateCode: 'SALE', contacts: [{ contact: '0101', var2: 'x' }] });
+  await known.import(customers, { templateCode: 'SALE' });
+  // @ts-expect-error -- no such template
+  await known.import(customers, { templateCode: 'SALES' });
+  // What takes any template takes a queue with known ones.
+  const any: Notices = known;
+  await any.close();
+}

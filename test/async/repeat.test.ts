@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest';
-import { settleWithRetry } from '../../src/async/repeat.ts';
+import { describe, expect, it } from 'vitest';
+import { settleWithRetry, withTimeout } from '../../src/async/repeat.ts';
 import { redisFailure, ScriptFailure } from '../../src/redis/failure.ts';
 
 /** Fails with these errors, one after the other, then succeeds. */
@@ -42,4 +42,22 @@ it.each([
   const { settle, left, logged, log } = failing(error, error);
   await expect(settleWithRetry(settle, log)).rejects.toBe(error);
   expect([left.length, logged.length]).toEqual([1, 1]);
+});
+
+describe('withTimeout', () => {
+  it('answers what the promise answers in time', async () => {
+    expect(await withTimeout(Promise.resolve('done'), 60_000, 'late')).toBe('done');
+  });
+
+  it('answers the other value when the time is over first', async () => {
+    expect(await withTimeout(new Promise(() => {}), 1, 'late')).toBe('late');
+  });
+
+  it('drops a rejection that comes after the timeout', async () => {
+    let reject: (error: Error) => void = () => {};
+    const promise = new Promise((_, no) => (reject = no));
+    expect(await withTimeout(promise, 1, 'late')).toBe('late');
+    reject(new Error('too late'));
+    await new Promise((resolve) => setImmediate(resolve));
+  });
 });
