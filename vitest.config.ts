@@ -41,7 +41,9 @@ export default defineConfig({
       }),
       project('promise', {
         globalSetup: [BUILD, REDIS],
-        maxWorkers: workers(2),
+        pool: 'forks',
+        isolate: false,
+        maxWorkers: workers(3),
         testTimeout: 30_000,
       }),
       project('fleet', {

@@ -75,7 +75,7 @@ describe('an issuance that fails', () => {
   it('with 5xx for ever ends in time', async () => {
     const server = await httpServer((response) => response.writeHead(500).end());
     const before = performance.now();
-    const issuing = openClient(server.url, { issueDeadlineMs: 2_000 }).issueToken();
+    const issuing = openClient(server.url, { issueDeadlineMs: 1_000 }).issueToken();
     await expect(issuing).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
     expect(performance.now() - before).toBeLessThan(8_000);
     expect(server.requests.length).toBeGreaterThan(1);
@@ -89,7 +89,7 @@ describe('an issuance that fails', () => {
       { resetFrom: 2 },
     );
     const tlsCa = certificate('local').cert;
-    const client = openClient(server.url, { tlsCa, issueDeadlineMs: 3_000 });
+    const client = openClient(server.url, { tlsCa, issueDeadlineMs: 1_500 });
     await expect(client.issueToken()).rejects.toMatchObject({
       code: 'TOKEN_UNAVAILABLE',
       message: expect.stringContaining('HTTP 502') as string,
@@ -125,7 +125,7 @@ describe('an issuance that fails', () => {
   });
 
   it('without a connection is tried again, then unreachable', async () => {
-    const issuing = openClient('http://127.0.0.1:1', { issueDeadlineMs: 1_500 }).issueToken();
+    const issuing = openClient('http://127.0.0.1:1', { issueDeadlineMs: 400 }).issueToken();
     await expect(issuing).rejects.toMatchObject({
       code: 'SERVICE_UNREACHABLE',
       message: expect.stringContaining('ECONNREFUSED') as string,
