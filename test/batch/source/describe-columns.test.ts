@@ -32,6 +32,9 @@ describe('the column with the numbers that an error suggests', () => {
     ['집 연락처,연락처\n01000000001,01000000002\n', 'contact=연락처'],
     ['팩스,번호\n023124567,20261128\n', 'contact=팩스'],
     ['이름,집전화,휴대폰\n', 'contact=휴대폰'],
+    ['contact no,id,mobile\n1,2,010-0000-0001\n', 'contact=mobile'],
+    ['전화번호,연락처\n,01000000001\n,01000000002\n', 'contact=연락처'],
+    ['a,b,c\nx,20261128001,1000000001\ny,20261128002,1000000002\n', 'contact=c'],
     // Titles that a map cannot name, or that are not shown.
     ['이름,연락처(예:010-1234-5678)\n김,01000000001\n', 'contact=2'],
     ['휴대폰 20261101,이름\n01000000001,김\n', 'contact=1'],

@@ -15,23 +15,6 @@ async function isEmpty(prefix: string): Promise<boolean> {
 }
 
 describe('the column with the numbers', () => {
-  it.each([
-    ['번호,이름,휴대폰\n1,김,01000000001\n2,이,01000000002\n', 'contact=휴대폰'],
-    ['No,Name,Tel.\n1,Kim,02-312-4567\n', 'contact=Tel.'],
-    ['contact no,id,mobile\n1,2,010-0000-0001\n', 'contact=mobile'],
-    ['a,b,c\nx,20261128001,1000000001\ny,20261128002,1000000002\n', 'contact=c'],
-    ['전화번호,연락처\n,01000000001\n,01000000002\n', 'contact=연락처'],
-    ['phone,name\n', 'contact=phone'],
-    ['a,b\n1,2\n', 'contact=TITLE'],
-  ])('is suggested: %j', async (text, map) => {
-    const { import: importing } = world();
-    for (const flags of [[], ['--map', 'contact=x']]) {
-      const { code, stderr } = await importing(list(text), flags);
-      expect([code, stderr]).toEqual([2, expect.stringMatching(/^SOURCE_INVALID/)]);
-      expect(stderr.replaceAll("'", '')).toContain(`such as --map ${map} (`);
-    }
-  });
-
   it('is not the one with the row numbers: such a list is refused', async () => {
     const { prefix, import: importing, contacts } = world();
     const text = `번호,이름\n${numbers(2_000, (index) => `${index + 1},김\n`).join('')}`;
@@ -86,13 +69,6 @@ describe('cells as people write them', () => {
 });
 
 describe('rows and titles', () => {
-  it('rows of nothing but separators are no rows', async () => {
-    const { import: importing } = world();
-    const text = `,,\ncontact,var1,memo\n${numbers(10).join(',N,m\n')},N,m\n${',,\n'.repeat(40)} , ,\n`;
-    const { code, stdout } = await importing(list(text), ['--max-refused', '1%']);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^ {2}rows +10$/m)]);
-  });
-
   it('a title that stands twice is a fault only where the map names it', async () => {
     const text = 'contact,var1,Note,Note\n01000000001,Kim,a,b\n';
     const { import: importing, contacts } = world();
@@ -106,16 +82,6 @@ describe('rows and titles', () => {
     const position = ['--map', 'contact=contact,var1=4', '--batch', 'c'];
     expect((await importing(list(text), [...position, '--again'])).code).toBe(0);
     expect(await contacts('c')).toEqual([{ contact: '01000000001', var1: 'b' }]);
-  });
-
-  it.each([
-    ['composed or not', '전화번호,이름'.normalize('NFD'), 'contact=전화번호,var1=이름'],
-    ['whatever blanks are in it', '전화\u00a0 번호,이름', 'contact=전화 번호,var1=이름'],
-    ['blanks in the map', '전화 번호,이름', 'contact=전화\u00a0번호,var1=이름'],
-  ])('a title is found, %s', async (_, titles, map) => {
-    const { import: importing, contacts } = world();
-    expect((await importing(list(`${titles}\n01000000001,김\n`), ['--map', map])).code).toBe(0);
-    expect(await contacts()).toEqual([{ contact: '01000000001', var1: '김' }]);
   });
 
   it('a first line names the delimiter', async () => {
