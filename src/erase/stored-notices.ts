@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { SET_ASIDE_FIELD, type JobData } from '../contracts/job.ts';
 import type { CancelSignal } from '../contracts/token.ts';
@@ -5,6 +6,7 @@ import { readEnded, type EndedNotice } from '../notices/ended.ts';
 import { idPages, type NoticePlace } from '../notices/waiting.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import { openJob } from '../payload/sealed-job.ts';
+import { storedJson } from '../redis/stored-json.ts';
 import { spellingsOf } from '../service/response/value-pieces.ts';
 
 /** What becomes of a notice with the number, if nothing changes until then. */
@@ -72,7 +74,7 @@ export async function readStored(
   const text = ended === undefined ? inJob : ended.data;
   if (text === null || text === undefined) return undefined;
   try {
-    const job = openJob(parsed(text), id, sealing);
+    const job = openJob(storedJson(z.unknown(), text), id, sealing);
     const contacts = job.notice.contacts.filter(({ contact }) => !forms.includes(contact));
     if (contacts.length === job.notice.contacts.length) return { held: 'no', text, ended };
     if (contacts.length === 0) return { held: 'alone', text, ended };
@@ -83,14 +85,6 @@ export async function readStored(
     const texts = ended === undefined ? [text, setAside ?? ''] : [text];
     const isNamed = texts.some((one) => forms.some((form) => mentions(one, form)));
     return { held: isNamed ? 'alone' : 'no', text, ended };
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

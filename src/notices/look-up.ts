@@ -1,55 +1,30 @@
+import { z } from 'zod';
 import { ERROR_CODES } from '../contracts/errors.ts';
-import { closedHours, type ClosedHours } from '../contracts/send-windows.ts';
 import { HOLDS, remedyOf as remedyOfHold } from '../contracts/hold.ts';
 import { isEarlier, SEALED_JOB_VERSION } from '../contracts/job.ts';
-import { isName } from '../contracts/notice.ts';
-import type { NoticeRef, NoticeView, PendingReason, Retention } from './notice-state.ts';
+import { isFields, isName, type Fields } from '../contracts/notice.ts';
 import { failureOf, newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
+import { closedHours } from '../contracts/send-windows.ts';
 import { possibleSends } from '../fleet/job-history.ts';
+import { translated } from '../redis/failure.ts';
+import { storedJson } from '../redis/stored-json.ts';
 import type { EndedNotice } from './ended.ts';
 import { readRef } from './notice-ref.ts';
+import type { NoticeRef, NoticeView, PendingReason, Retention } from './notice-state.ts';
 import {
   readNoticeJob,
   type NoticeSource,
   type StoredAccount,
   type StoredJob,
 } from './read-job.ts';
-import { redisFailure } from '../redis/failure.ts';
-
-interface Account {
-  readonly hold: Extract<PendingReason, { reason: 'held' }> | undefined;
-  readonly limited: boolean;
-  readonly closed: (template: string | undefined) => ClosedHours | undefined;
-}
-
-const NO_ACCOUNT: Account = { hold: undefined, limited: false, closed: () => undefined };
-
-function accountOf({ hold, rateLimit, retention, now }: StoredAccount): Account {
-  return {
-    hold: hold && {
-      reason: 'held',
-      hold: hold.kind,
-      since: hold.since,
-      meaning: HOLDS[hold.kind].reason,
-      remedy: remedyOfHold(hold.kind, hold.code).remedy,
-    },
-    limited: Number(rateLimit['nextAt'] ?? 0) > now,
-    closed: (template = '') => closedHours(retention['sendWindows'] ?? '', template, now),
-  };
-}
 
 /**
  * What is known of a notice. One round trip; it changes nothing, and the notice need not exist.
  * @throws InputError NOTICE_INVALID if the reference is no id or key
  */
 export async function lookUpNotice(source: NoticeSource, ref: NoticeRef): Promise<NoticeView> {
-  const asked = readRef(ref);
-  try {
-    const [job, account] = await readNoticeJob(source, asked);
-    return noticeView(job, account);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  const [job, account] = await translated(readNoticeJob(source, readRef(ref)));
+  return noticeView(job, account);
 }
 
 /**
@@ -57,13 +32,8 @@ export async function lookUpNotice(source: NoticeSource, ref: NoticeRef): Promis
  * @param account absent in lists, which do not tell why a notice waits and how long it is kept
  */
 export function noticeView(job: StoredJob, account?: StoredAccount): NoticeView {
-  const kept = account === undefined ? undefined : readRetention(account.retention);
-  const view = viewOf(job, account === undefined ? NO_ACCOUNT : accountOf(account));
-  return kept === undefined ? view : { ...view, kept };
-}
-
-function notKept(id: string): NoticeView {
-  return { id, state: 'not-kept', contacts: 0, attempts: 0, possiblySent: 0 };
+  const kept = account && readRetention(account.retention);
+  return { ...viewOf(job, account), ...defined({ kept }) };
 }
 
 /**
@@ -82,16 +52,17 @@ function notKept(id: string): NoticeView {
  * | wait, prioritized | the rate limit is used up | pending, rate-limited |
  * | wait, prioritized | | pending, waiting |
  */
-function viewOf(job: StoredJob, account: Account): NoticeView {
+function viewOf(job: StoredJob, account?: StoredAccount): NoticeView {
   const { id, place, fields, ended } = job;
   if (ended !== undefined) return endedView(ended);
-  if (place === 'none') return notKept(id);
-  const result = parsed(fields.returnvalue) as
-    (Partial<PossibleSends> & { confirmed?: boolean; suppressed?: number }) | undefined;
+  if (place === 'none') return { id, state: 'not-kept', contacts: 0, attempts: 0, possiblySent: 0 };
+  const result:
+    (Partial<PossibleSends> & { confirmed?: boolean; suppressed?: number }) | undefined =
+    storedJson(anyFields, fields.returnvalue);
   const data = readable(fields.data);
   const suppressed = result?.suppressed ?? 0;
   const { possiblySent, traceIds, unknownAttempts } = sendsOf(job, result ?? {}, data);
-  const pending = pendingOf(job, account, account.closed(data.view.template));
+  const pending = pendingOf(job, account, data.view.template);
   const state = pending === undefined ? STATES[place] : 'pending';
   return {
     id,
@@ -151,18 +122,25 @@ const CLOCKS_MS = 1_000;
 
 function pendingOf(
   { place, due }: StoredJob,
-  { hold, limited }: Account,
-  closed: ClosedHours | undefined,
+  { hold, now, rateLimit, retention }: StoredAccount = NO_ACCOUNT,
+  template = '',
 ): PendingReason | undefined {
   const isDelayed = place === 'delayed';
   if (!isDelayed && place !== 'wait' && place !== 'prioritized') return undefined;
-  if (!isDelayed && hold !== undefined) return hold;
+  if (!isDelayed && hold !== undefined) {
+    const { kind, since, code } = hold;
+    const { remedy } = remedyOfHold(kind, code);
+    return { reason: 'held', hold: kind, since, meaning: HOLDS[kind].reason, remedy };
+  }
+  const closed = closedHours(retention['sendWindows'] ?? '', template, now);
   if (closed !== undefined && due <= closed.opensAt + CLOCKS_MS) {
     return { reason: 'sending-hours', until: closed.opensAt, opens: closed.words };
   }
   if (isDelayed) return { reason: 'delayed', until: due };
-  return { reason: limited ? 'rate-limited' : 'waiting' };
+  return { reason: Number(rateLimit['nextAt'] ?? 0) > now ? 'rate-limited' : 'waiting' };
 }
+
+const NO_ACCOUNT = { now: 0, hold: undefined, rateLimit: {}, retention: {} };
 
 /** What the service may have accepted of a notice whose end is not recorded. */
 function sendsOf(
@@ -213,8 +191,8 @@ interface ReadableData {
  * without a notice has no contacts here.
  */
 function readable(text: string | undefined): ReadableData {
-  const { v, notice, delivery, expiresAt, earlier } = fieldsOf(parsed(text));
-  const { templateCode, contacts } = fieldsOf(notice);
+  const { v, notice, delivery, expiresAt, earlier } = storedJson(anyFields, text) ?? {};
+  const { templateCode, contacts }: Fields = isFields(notice) ? notice : {};
   // An encrypted job has their number in place of the contacts.
   const size =
     v === SEALED_JOB_VERSION ? Math.max(0, Number(contacts ?? 0)) || 0 : lengthOf(contacts);
@@ -236,19 +214,8 @@ function readable(text: string | undefined): ReadableData {
 /** The last time that a Date can have: milliseconds since the epoch. */
 const LAST_TIME = 8.64e15;
 
-const fieldsOf = (value: unknown) =>
-  (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
+const anyFields = z.looseObject({});
 const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0);
-
-function parsed(text: string | undefined): unknown {
-  if (text === undefined) return undefined;
-  try {
-    return (JSON.parse(text) as unknown) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 const numberOf = (text: string | undefined) => (text === undefined ? undefined : Number(text));
 
 type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };

@@ -18,9 +18,6 @@ export interface NoticeSource {
   readonly sealing?: Sealing | undefined;
 }
 
-export type JobPlace =
-  'completed' | 'failed' | 'delayed' | 'prioritized' | 'active' | 'wait' | 'none';
-
 const FIELDS = [
   'data',
   'timestamp',
@@ -35,7 +32,7 @@ const FIELDS = [
 /** One job as Redis has it: texts as they are stored. */
 export interface StoredJob {
   readonly id: string;
-  readonly place: JobPlace;
+  readonly place: 'completed' | 'failed' | 'delayed' | 'prioritized' | 'active' | 'wait' | 'none';
   /** When a delayed job is due: milliseconds since the epoch; 0 for others. */
   readonly due: number;
   readonly fields: Readonly<Partial<Record<(typeof FIELDS)[number], string>>>;
@@ -55,27 +52,12 @@ export interface StoredAccount {
   readonly retention: Readonly<Record<string, string>>;
 }
 
-/** One job, at one moment; undefined where it is not kept. @throws ScriptFailure */
-export async function readJob(source: NoticeSource, id: string): Promise<StoredJob | undefined> {
-  const [job] = await readNoticeJob(source, { mode: 'id', text: id });
-  return job.place === 'none' && job.ended === undefined ? undefined : job;
-}
-
 /** A job, and the state of the account at the same moment. @throws ScriptFailure */
 export function readNoticeJob({ redis, keys }: NoticeSource, { mode, text }: RefArguments) {
   const { hold, rateLimit, account, history, ended } = keys;
   const from = [hold, rateLimit, account, history, ended, keys.endedIn('again')];
   return lookUpScript(redis, from, [keys.noticeJob(''), mode, text]);
 }
-
-const FIELDS_OF_JOB = `
-local function text(value) return value or '' end
-local function fieldsOf(key)
-  local fields = redis.call('HMGET', key, '${FIELDS.join("','")}')
-  for at = 1, ${FIELDS.length} do fields[at] = text(fields[at]) end
-  return fields
-end
-`;
 
 /**
  * A notice whose end is recorded has ended, also while BullMQ still has its job; one that is being put back into the queue
@@ -88,24 +70,23 @@ const lookUpScript = defineScript<readonly [StoredJob, StoredAccount]>({
   name: 'look up a notice',
   lua: `
 local jobs = ARGV[1]
-${FIND_JOB}${FIELDS_OF_JOB}
+${FIND_JOB}
 local id = idOf(ARGV[2], ARGV[3])
-local job = { id, 'none', '', 0, '', {}, '' }
+local job, ended = { id, 'none' }, false
 if exists(id) then
   local place, due = placeOf(id)
-  job = { id, place, text(due), redis.call('HEXISTS', KEYS[4], 'intent:' .. id), '', fieldsOf(jobs .. id),
-    text(redis.call('HGET', KEYS[4], 'unknown:' .. id)) }
+  job = { id, place, due or false, redis.call('HEXISTS', KEYS[4], 'intent:' .. id),
+    redis.call('HGET', KEYS[4], 'unknown:' .. id), redis.call('HMGET', jobs .. id, '${FIELDS.join("','")}') }
 end
-if job[2] == 'none' or not redis.call('ZSCORE', KEYS[6], id) then
-  job[5] = text(redis.call('HGET', KEYS[5], id))
-end
-return { job, clock(), text(redis.call('HGET', KEYS[1], 'queue')),
+if job[2] == 'none' or not redis.call('ZSCORE', KEYS[6], id) then ended = redis.call('HGET', KEYS[5], id) end
+return { job, ended, clock(), redis.call('HGET', KEYS[1], 'queue'),
   redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3]) }`,
   parse: (reply) => {
-    const [job, now, hold, rateLimit, retention] = reply as readonly [
+    const [job, ended, now, hold, rateLimit, retention] = reply as readonly [
       JobReply,
+      string | null,
       number,
-      string,
+      string | null,
       ...(readonly string[])[],
     ];
     const account = {
@@ -114,24 +95,32 @@ return { job, clock(), text(redis.call('HGET', KEYS[1], 'queue')),
       rateLimit: recordOf(rateLimit),
       retention: recordOf(retention),
     };
-    return [storedJob(job), account];
+    return [storedJob(job, ended), account];
   },
 });
 
-type JobReply = readonly [string, JobPlace, string, number, string, readonly string[], string];
+type JobReply = readonly [
+  id: string,
+  place: StoredJob['place'],
+  due?: string | null,
+  intent?: number,
+  unknown?: string | null,
+  fields?: readonly (string | null)[],
+];
 
-function storedJob([id, place, due, intent, ended, values, unknown]: JobReply): StoredJob {
-  const found = FIELDS.flatMap((name, index) => {
-    const value = values[index] ?? '';
-    return value === '' ? [] : [[name, value] as const];
-  });
+function storedJob(
+  [id, place, due, intent, unknown, values = []]: JobReply,
+  ended: string | null,
+): StoredJob {
+  const hasEnded = place === 'completed' || place === 'failed';
   return {
     id,
     place,
-    due: Math.floor(Number(due) / DELAYED_SHIFT),
-    fields: Object.fromEntries(found),
-    history:
-      place === 'completed' || place === 'failed' ? NO_HISTORY : parseHistory([undefined, unknown]),
+    due: Math.floor(Number(due ?? 0) / DELAYED_SHIFT),
+    fields: Object.fromEntries(
+      FIELDS.flatMap((name, index) => (values[index] ? [[name, values[index]]] : [])),
+    ),
+    history: hasEnded ? NO_HISTORY : parseHistory([undefined, unknown]),
     intentOpen: intent === 1,
     ended: parseEnded(id, ended),
   };

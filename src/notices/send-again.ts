@@ -1,8 +1,10 @@
 import type { Queue } from 'bullmq';
+import { z } from 'zod';
 import { JOB_NAME, type EarlierRuns } from '../contracts/job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
+import { storedJson } from '../redis/stored-json.ts';
 import { changeEnded } from './end-scripts.ts';
 import type { EndedNotice } from './ended.ts';
 
@@ -54,19 +56,13 @@ export async function sendAgain(
 
 /** The data of the job, with what is known of the runs before; undefined where it has none that a worker could read. */
 function dataAgain({ data, possiblySent, traceIds, key }: EndedNotice): object | undefined {
-  let read: unknown;
-  try {
-    read = JSON.parse(data ?? '');
-  } catch {
-    return undefined;
-  }
-  if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined;
+  const read = storedJson(z.looseObject({}), data);
   const earlier: EarlierRuns = {
     possiblySent,
     ...(traceIds === undefined ? {} : { traceIds }),
     ...(key === undefined ? {} : { key }),
   };
-  return { ...read, earlier };
+  return read && { ...read, earlier };
 }
 
 /**

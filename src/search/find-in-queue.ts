@@ -1,13 +1,15 @@
+import { z } from 'zod';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { lookUpNumber } from '../batch/source/check-number.ts';
 import { InputError } from '../contracts/errors.ts';
 import { formsOf } from '../format/country.ts';
 import { noticeView } from '../notices/look-up.ts';
-import { readJob, type NoticeSource, type StoredJob } from '../notices/read-job.ts';
+import { readNoticeJob, type NoticeSource, type StoredJob } from '../notices/read-job.ts';
 import { findEntries, type FindEntry } from '../number-index/notice-number-index.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { openJob } from '../payload/sealed-job.ts';
 import { translated } from '../redis/failure.ts';
+import { storedJson } from '../redis/stored-json.ts';
 import type { OperationContext } from '../ops/operations/operation.ts';
 import type { FindReport, FoundContact, FoundNotice, FoundState } from './find-answer.ts';
 import { findInBatches } from './find-in-batches.ts';
@@ -78,8 +80,8 @@ async function findNotices(
   const entries = await translated(findEntries(redis, keys, hash, keepMs, now));
   const found: FoundNotice[] = [];
   for (const entry of entries.slice(0, MAX_NOTICES)) {
-    const job = await translated(readJob(source, entry.jobId));
-    if (job === undefined) {
+    const [job] = await translated(readNoticeJob(source, { mode: 'id', text: entry.jobId }));
+    if (job.place === 'none' && job.ended === undefined) {
       const { jobId, at, expires } = entry;
       const states = statesOfDeleted(expires, at < now - keepMs);
       found.push({ job: jobId, states, confirmed: false, at });
@@ -113,7 +115,7 @@ function mayHave(
 ): boolean {
   const text = ended === undefined ? fields.data : ended.data;
   try {
-    const { notice } = openJob(JSON.parse(text ?? ''), id, sealing);
+    const { notice } = openJob(storedJson(z.unknown(), text), id, sealing);
     return notice.contacts.some(({ contact }) => contact === number);
   } catch {
     return true;
