@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { ImportOf, ImportOptions, ImportReport } from '../batch/import/import-options.ts';
+import type { ImportOf, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
 import { readNotice, type NoticeOf, type Receipt } from '../contracts/notice.ts';
 import type {
@@ -167,7 +167,13 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
   async get(notice: NoticeRef): Promise<NoticeView> {
     this.#mustBeOpen();
     readRef(notice);
-    return this.#track(this.#lookUp(notice));
+    // What only some programs call is loaded by its first call.
+    const loaded = import('../notices/look-up.ts');
+    return this.#track(
+      loaded.then(({ lookUpNotice }) =>
+        this.#connection.ask((source) => lookUpNotice(source, notice)),
+      ),
+    );
   }
 
   /**
@@ -185,7 +191,16 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
   async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {
     this.#mustBeOpen();
     readRef(notice);
-    return this.#track(this.#cancel(notice, readCancelOptions(options)));
+    const checked = readCancelOptions(options);
+    const nonce = randomUUID();
+    const loaded = import('../notices/cancel.ts');
+    return this.#track(
+      loaded.then(({ cancelNotice }) =>
+        this.#connection.ask(({ redis, keys }) =>
+          cancelNotice(redis, keys, notice, checked, nonce),
+        ),
+      ),
+    );
   }
 
   /**
@@ -229,7 +244,14 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
    */
   async import(source: ImportSource, options: ImportOf<Templates>): Promise<ImportReport> {
     this.#mustBeOpen();
-    return this.#track(this.#import(source, options));
+    // A stream may fail before it is read; reading it throws the error again.
+    if (source instanceof Readable) source.on('error', () => {});
+    const loaded = import('./import-connection.ts');
+    return this.#track(
+      loaded.then(({ importThrough }) =>
+        importThrough(this.#settings, source, options, this.#closing.signal),
+      ),
+    );
   }
 
   /**
@@ -253,28 +275,6 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
 
   #mustBeOpen(): void {
     if (this.#closed !== undefined) throw new NoticeQueueError('QUEUE_CLOSED');
-  }
-
-  // What only some programs call is loaded by its first call.
-
-  async #lookUp(notice: NoticeRef): Promise<NoticeView> {
-    const { lookUpNotice } = await import('../notices/look-up.ts');
-    return this.#connection.ask((source) => lookUpNotice(source, notice));
-  }
-
-  async #cancel(notice: NoticeRef, options: CancelOptions): Promise<CancelReport> {
-    const { cancelNotice } = await import('../notices/cancel.ts');
-    const nonce = randomUUID();
-    return this.#connection.ask(({ redis, keys }) =>
-      cancelNotice(redis, keys, notice, options, nonce),
-    );
-  }
-
-  async #import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {
-    // A stream may fail before it is read; reading it throws the error again.
-    if (source instanceof Readable) source.on('error', () => {});
-    const { importThrough } = await import('./import-connection.ts');
-    return importThrough(this.#settings, source, options, this.#closing.signal);
   }
 
   async #track<Result>(work: Promise<Result>): Promise<Result> {

@@ -55,9 +55,7 @@ export class ProducerConnection {
   readonly #clock: ServerClock;
   readonly #room: MemoryRoom;
   /** The reading of secret and clock, and when it began, in monotonic time. */
-  #account: { readonly read: Promise<void>; readonly at: number } | undefined;
-  /** The secret as it was read last. */
-  #secret: string | undefined;
+  #account: { readonly secret: Promise<string>; readonly at: number } | undefined;
   /** Undefined without a search index. */
   readonly #findKey: FindKey | undefined;
 
@@ -104,12 +102,9 @@ export class ProducerConnection {
     return inSpan(QUEUE_NAME, sends.length, async (carried) => {
       // Workers find in the account which keys producers use.
       const isSealed = this.#sealing.keys.length > 0;
-      if (isSealed || sends.some(({ options }) => needsAccount(options))) await this.#readAccount();
-      const settings = {
-        ...this.#settings,
-        now: () => this.#clock.now(),
-        secret: this.#secret ?? '',
-      };
+      const isRead = isSealed || sends.some(({ options }) => needsAccount(options));
+      const secret = isRead ? await this.#readAccount() : '';
+      const settings = { ...this.#settings, now: () => this.#clock.now(), secret };
       const jobs = sends.map(({ notice, options }) => planJob(notice, options, settings));
       const isLate = sends.some(({ options }) => isTooLate(options));
       if (jobs.length > 1 || isLate) await this.#checkKeys(queue, jobs, sends);
@@ -193,32 +188,24 @@ export class ProducerConnection {
     return ids;
   }
 
-  /** Reads the secret of the account and the clock of Redis, once per connection. */
-  #readAccount(): Promise<void> {
+  /**
+   * Reads the clock of Redis and the secret of the account, once per connection. The secret is for keyed hashes in ids:
+   * random, made by the first producer that needs it, kept in Redis so that all producers have the same.
+   */
+  #readAccount(): Promise<string> {
     const at = performance.now();
     const known = this.#account;
-    if (known !== undefined && at - known.at < READ_AGAIN_MS) return known.read;
-    const read = this.#calls
-      .run(() => this.#askAccount(), 1, 'nothing')
-      .catch((error: unknown) => {
-        if (this.#account?.read === read) this.#account = undefined;
-        throw error;
-      });
-    this.#account = { read, at };
-    return read;
-  }
-
-  /**
-   * The secret is for keyed hashes in ids: random, made by the first producer that needs it, kept in Redis so that all
-   * producers have the same.
-   */
-  async #askAccount(): Promise<void> {
-    const { account: key } = this.#keys;
-    const [secret] = await Promise.all([
-      readAccountSecret(this.#client, key, this.#sealing),
-      this.#clock.read(),
-    ]);
-    this.#secret = secret;
+    if (known !== undefined && at - known.at < READ_AGAIN_MS) return known.secret;
+    const read = async () => {
+      const secret = readAccountSecret(this.#client, this.#keys.account, this.#sealing);
+      return (await Promise.all([secret, this.#clock.read()]))[0];
+    };
+    const secret = this.#calls.run(read, 1, 'nothing').catch((error: unknown) => {
+      if (this.#account?.secret === secret) this.#account = undefined;
+      throw error;
+    });
+    this.#account = { secret, at };
+    return secret;
   }
 
   /**
