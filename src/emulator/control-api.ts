@@ -3,14 +3,6 @@ import { type EmulatedAnswer, jsonAnswer, refusalAnswer } from './service/answer
 import type { EmulatorControls } from './controls.ts';
 import type { RefusalCode } from './service/refusals.ts';
 
-/** A control request; `path` is the part after `/control/`. */
-export interface ControlRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly body: string;
-}
-
 /** Lines that are streamed as fast as the caller reads them. */
 export interface ControlLines {
   readonly lines: Iterable<unknown>;
@@ -44,23 +36,27 @@ const HANDLERS: ReadonlyMap<string, Handler> = new Map(
 
 const PATHS = new Set([...HANDLERS.keys()].map((key) => key.slice(key.indexOf(' ') + 1)));
 
+/** Answers a control request. @param path the part after `/control/` */
 export function control(
   controls: EmulatorControls,
-  request: ControlRequest,
+  method: string,
+  path: string,
+  query: URLSearchParams,
+  text: string,
 ): EmulatedAnswer | ControlLines {
-  const handler = HANDLERS.get(`${request.method} ${request.path}`);
+  const handler = HANDLERS.get(`${method} ${path}`);
   if (handler === undefined) {
-    return refusalAnswer(PATHS.has(request.path) ? 'METHOD_NOT_ALLOWED' : 'NOT_FOUND');
+    return refusalAnswer(PATHS.has(path) ? 'METHOD_NOT_ALLOWED' : 'NOT_FOUND');
   }
   let body: unknown = {};
   try {
-    if (request.body !== '') body = JSON.parse(request.body);
+    if (text !== '') body = JSON.parse(text);
   } catch {
     return refusalAnswer('INVALID_JSON');
   }
   try {
-    const answer = handler(controls, body as never, request.query) ?? {};
-    return isLines(answer) ? answer : jsonAnswer(200, 'SUCCESS', answer);
+    const answer: object = handler(controls, body as never, query) ?? {};
+    return 'lines' in answer ? (answer as ControlLines) : jsonAnswer(200, 'SUCCESS', answer);
   } catch (error) {
     // The input checks throw these two, with a message for the caller.
     if (error instanceof TypeError || error instanceof RangeError) {
@@ -69,8 +65,6 @@ export function control(
     throw error;
   }
 }
-
-const isLines = (answer: object): answer is ControlLines => 'lines' in answer;
 
 /**
  * Access to the control API: on loopback without a key, from other machines only with a key. A key that

@@ -34,14 +34,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 
   const server = createServer();
   const { address, port } = await listen(server, settings.host, settings.port);
-  const parts: Parts = {
-    service,
-    faults,
-    controls,
-    latencyMs: settings.latencyMs,
-    controlKey: settings.controlKey,
-    onLoopback: isLoopback(address),
-  };
+  const parts: Parts = { service, faults, controls, settings, onLoopback: isLoopback(address) };
   server.on('request', (request, response) => {
     serve(parts, request, response).catch(() => {
       if (response.headersSent) response.destroy();

@@ -6,33 +6,23 @@ import type { EmulatorControls } from './controls.ts';
 import { type ReadBody, readBody, resetConnection, waitFor, writeAnswer } from './exchange.ts';
 import type { FaultList } from './faults/fault-list.ts';
 import type { EmulatedCall, MessagingService } from './service/messaging-service.ts';
+import type { EmulatorSettings } from './options.ts';
 import { playFault } from './faults/play-fault.ts';
 
 export interface Parts {
   readonly service: MessagingService;
   readonly faults: FaultList;
   readonly controls: EmulatorControls;
-  readonly latencyMs: number;
-  readonly controlKey: string | undefined;
+  readonly settings: EmulatorSettings;
   /** Whether the emulator listens on loopback only. */
   readonly onLoopback: boolean;
-}
-
-interface CallRoute {
-  readonly kind: 'token' | 'send';
-  readonly version: 'v1' | 'v2';
 }
 
 /**
  * The paths of the service. Those of v2 are documented (service-api, Endpoints); issuance is
  * identical on v1, and the v1 send path mirrors v2 as services of this kind do.
  */
-const PATHS: ReadonlyMap<string, CallRoute> = new Map([
-  ['/api/v1/token', { kind: 'token', version: 'v1' }],
-  ['/api/v2/token', { kind: 'token', version: 'v2' }],
-  ['/api/v1/notices/send', { kind: 'send', version: 'v1' }],
-  ['/api/v2/notices/send', { kind: 'send', version: 'v2' }],
-]);
+const PATH = /^\/api\/(v1|v2)\/(token|notices\/send)$/;
 
 const CONTROL = '/control/';
 
@@ -42,29 +32,31 @@ export async function serve(
   response: ServerResponse,
 ): Promise<void> {
   const [path = '', ...query] = (request.url ?? '').split('?');
-  const route = PATHS.get(path);
+  const [, version, name] = PATH.exec(path) ?? [];
   if (path.startsWith(CONTROL)) {
     const given = new URLSearchParams(query.join('?'));
     await serveControl(parts, path.slice(CONTROL.length), given, request, response);
-  } else if (route === undefined) {
+  } else if (version === undefined) {
     writeAnswer(response, refusalAnswer('NOT_FOUND'));
   } else if (request.method !== 'POST') {
     response.setHeader('allow', 'POST');
     writeAnswer(response, refusalAnswer('METHOD_NOT_ALLOWED'));
   } else {
-    await serveCall(parts, route, request, response);
+    const kind = name === 'token' ? name : 'send';
+    await serveCall(parts, kind, version === 'v1' ? version : 'v2', request, response);
   }
 }
 
 async function serveCall(
-  { service, faults, latencyMs }: Parts,
-  route: CallRoute,
+  { service, faults, settings: { latencyMs } }: Parts,
+  kind: 'token' | 'send',
+  version: EmulatedCall['version'],
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   // A body is read only for a fault that depends on it: a reset may come before it.
-  const bodyFirst = faults.needsBody(route.kind) ? await readBody(request) : undefined;
-  const fault = faults.next(route.kind, Buffer.isBuffer(bodyFirst) ? bodyFirst : undefined);
+  const bodyFirst = faults.needsBody(kind) ? await readBody(request) : undefined;
+  const fault = faults.next(kind, Buffer.isBuffer(bodyFirst) ? bodyFirst : undefined);
   if (fault?.reset === 'before-read') {
     await waitFor(latencyMs + (fault.latencyMs ?? 0));
     resetConnection(request.socket);
@@ -73,13 +65,13 @@ async function serveCall(
   const body = wholeBody(bodyFirst ?? (await readBody(request)), response);
   if (body === undefined) return;
   const call: EmulatedCall = {
-    version: route.version,
+    version,
     authorization: request.headers.authorization,
     contentType: request.headers['content-type'],
     address: request.socket.remoteAddress ?? '',
     body,
   };
-  const act = () => (route.kind === 'token' ? service.issue(call) : service.send(call));
+  const act = () => (kind === 'token' ? service.issue(call) : service.send(call));
   if (fault !== undefined) {
     await playFault(fault, request, response, act, latencyMs);
     return;
@@ -90,7 +82,7 @@ async function serveCall(
 }
 
 async function serveControl(
-  { controls, controlKey, onLoopback }: Parts,
+  { controls, settings: { controlKey }, onLoopback }: Parts,
   path: string,
   query: URLSearchParams,
   request: IncomingMessage,
@@ -115,7 +107,7 @@ async function serveControl(
   }
   const body = wholeBody(await readBody(request), response);
   if (body === undefined) return;
-  const answer = control(controls, { method, path, query, body: body.toString('utf8') });
+  const answer = control(controls, method, path, query, body.toString('utf8'));
   if ('lines' in answer) writeLines(response, answer.lines);
   else writeAnswer(response, answer);
 }

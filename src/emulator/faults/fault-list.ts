@@ -4,32 +4,28 @@ import type { Fault } from './fault.ts';
 export interface FaultReport {
   readonly id: number;
   readonly fault: Fault;
-  readonly fired: number;
-  /** True once it was applied `times` times. */
-  readonly spent: boolean;
-}
-
-interface Standing extends Omit<FaultReport, 'fired' | 'spent'> {
-  readonly random: () => number;
   fired: number;
+  /** True once it was applied `times` times. */
+  spent: boolean;
 }
 
 /** The active faults, in the order in which they were added. */
 export class FaultList {
-  #standing: Standing[] = [];
+  #standing: { readonly report: FaultReport; readonly random: () => number }[] = [];
   #lastId = 0;
 
   add(fault: Fault): number {
-    this.#lastId += 1;
+    const id = ++this.#lastId;
     const seed = fault.seed ?? randomBytes(4).readUInt32LE();
-    this.#standing.push({ id: this.#lastId, fault, random: randomFrom(seed), fired: 0 });
-    return this.#lastId;
+    const report = { id, fault, fired: 0, spent: false };
+    this.#standing.push({ report, random: randomFrom(seed) });
+    return id;
   }
 
   /** Whether a fault depends on the body of requests to this endpoint. */
   needsBody(endpoint: 'send' | 'token'): boolean {
     return this.#standing.some(
-      ({ fault }) => fault.containing !== undefined && concerns(fault, endpoint),
+      ({ report: { fault } }) => fault.containing !== undefined && concerns(fault, endpoint),
     );
   }
 
@@ -38,21 +34,20 @@ export class FaultList {
    * rate applies.
    */
   next(endpoint: 'send' | 'token', body?: Buffer): Fault | undefined {
-    for (const standing of this.#standing) {
-      const { fault, random } = standing;
-      if (!concerns(fault, endpoint) || isSpent(standing)) continue;
+    for (const { report, random } of this.#standing) {
+      const { fault } = report;
+      if (!concerns(fault, endpoint) || report.spent) continue;
       if (fault.containing !== undefined && body?.includes(fault.containing) !== true) continue;
       if (fault.rate !== undefined && random() >= fault.rate) continue;
-      standing.fired += 1;
+      report.fired += 1;
+      report.spent = report.fired === fault.times;
       return fault;
     }
     return undefined;
   }
 
   all(): FaultReport[] {
-    return this.#standing.map(({ id, fault, fired }) => {
-      return { id, fault, fired, spent: isSpent({ fault, fired }) };
-    });
+    return this.#standing.map(({ report }) => ({ ...report }));
   }
 
   clear(): void {
@@ -61,9 +56,6 @@ export class FaultList {
 }
 
 const concerns = ({ on }: Fault, endpoint: 'send' | 'token') => on === 'any' || on === endpoint;
-
-const isSpent = ({ fault, fired }: Pick<FaultReport, 'fault' | 'fired'>): boolean =>
-  fault.times !== undefined && fired >= fault.times;
 
 /** Numbers in [0, 1) that depend on the seed only (mulberry32). */
 function randomFrom(seed: number): () => number {

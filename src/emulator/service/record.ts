@@ -145,9 +145,6 @@ export interface Issuance {
   readonly foreign: boolean;
 }
 
-/** Number of responses by code; SUCCESS for a processed request. */
-type AnswerCounts = Readonly<Record<string, number>>;
-
 /** Exact counts since the start or the last reset. */
 export interface RecordSummary extends AcceptanceCounts {
   readonly tokens: {
@@ -160,6 +157,9 @@ export interface RecordSummary extends AcceptanceCounts {
   };
   /** Number of revocations that invalidated at least one valid token. */
   readonly revocations: number;
-  /** Responses of each endpoint by code, without requests that a fault kept from being processed. */
-  readonly answers: { readonly token: AnswerCounts; readonly send: AnswerCounts };
+  /**
+   * Responses of each endpoint by code, SUCCESS for a processed request, without those that a fault kept from being
+   * processed.
+   */
+  readonly answers: Readonly<Record<'token' | 'send', Readonly<Record<string, number>>>>;
 }
