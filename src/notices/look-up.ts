@@ -1,16 +1,21 @@
 import { z } from 'zod';
 import { ERROR_CODES } from '../contracts/errors.ts';
 import { HOLDS, remedyOf as remedyOfHold } from '../contracts/hold.ts';
-import { isEarlier, SEALED_JOB_VERSION } from '../contracts/job.ts';
-import { isFields, isName, type Fields } from '../contracts/notice.ts';
-import { failureOf, newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
+import { isEarlier } from '../contracts/job.ts';
+import {
+  failureOf,
+  newestTraceIds,
+  type DeliveryPolicy,
+  type PossibleSends,
+} from '../contracts/outcome.ts';
 import { closedHours } from '../contracts/send-windows.ts';
 import { possibleSends } from '../fleet/job-history.ts';
+import { frameOf } from '../payload/sealed-job.ts';
 import { translated } from '../redis/failure.ts';
 import { storedJson } from '../redis/stored-json.ts';
 import type { EndedNotice } from './ended.ts';
 import { readRef } from './notice-ref.ts';
-import type { NoticeRef, NoticeView, PendingReason, Retention } from './notice-state.ts';
+import type { NoticeRef, NoticeView, PendingReason } from './notice-state.ts';
 import {
   readNoticeJob,
   type NoticeSource,
@@ -32,7 +37,7 @@ export async function lookUpNotice(source: NoticeSource, ref: NoticeRef): Promis
  * @param account absent in lists, which do not tell why a notice waits and how long it is kept
  */
 export function noticeView(job: StoredJob, account?: StoredAccount): NoticeView {
-  const kept = account && readRetention(account.retention);
+  const kept = storedRetention.safeParse(account?.retention).data;
   return { ...viewOf(job, account), ...defined({ kept }) };
 }
 
@@ -58,7 +63,7 @@ function viewOf(job: StoredJob, account?: StoredAccount): NoticeView {
   if (place === 'none') return { id, state: 'not-kept', contacts: 0, attempts: 0, possiblySent: 0 };
   const result:
     (Partial<PossibleSends> & { confirmed?: boolean; suppressed?: number }) | undefined =
-    storedJson(anyFields, fields.returnvalue);
+    storedJson(z.looseObject({}), fields.returnvalue);
   const data = readable(fields.data);
   const suppressed = result?.suppressed ?? 0;
   const { possiblySent, traceIds, unknownAttempts } = sendsOf(job, result ?? {}, data);
@@ -146,7 +151,7 @@ const NO_ACCOUNT = { now: 0, hold: undefined, rateLimit: {}, retention: {} };
 function sendsOf(
   { fields, place, intentOpen, history }: StoredJob,
   result: Partial<PossibleSends>,
-  { view: { delivery }, before }: ReadableData,
+  { view: { delivery }, before }: ReturnType<typeof readable>,
 ): PossibleSends {
   if (place === 'completed') {
     return { possiblySent: 0, traceIds: [], ...result };
@@ -180,30 +185,24 @@ function remedyOf(code: string, state: NoticeView['state']): string {
     : SERVICE_REFUSED.remedy;
 }
 
-interface ReadableData {
-  readonly view: Pick<NoticeView, 'template' | 'delivery' | 'expiresAt' | 'contacts'>;
-  /** What the service may have accepted before it was sent again. */
-  readonly before: PossibleSends;
-}
-
 /**
  * What the data of a job contains, from any producer: fields that no worker could read are left out, and a job
  * without a notice has no contacts here.
  */
-function readable(text: string | undefined): ReadableData {
-  const { v, notice, delivery, expiresAt, earlier } = storedJson(anyFields, text) ?? {};
-  const { templateCode, contacts }: Fields = isFields(notice) ? notice : {};
-  // An encrypted job has their number in place of the contacts.
-  const size =
-    v === SEALED_JOB_VERSION ? Math.max(0, Number(contacts ?? 0)) || 0 : lengthOf(contacts);
+function readable(text: string | undefined) {
+  const data = storedJson(z.looseObject({}), text) ?? {};
+  const { delivery, expiresAt, earlier } = data;
+  const { template, contacts } = frameOf(data);
   const inTime = typeof expiresAt === 'number' && Math.abs(expiresAt) <= LAST_TIME;
+  const policy: DeliveryPolicy = delivery === 'at-most-once' ? delivery : 'at-least-once';
   return {
     view: {
-      ...(isName(templateCode) ? { template: templateCode } : {}),
-      contacts: size,
-      delivery: delivery === 'at-most-once' ? delivery : 'at-least-once',
+      ...(template === '' ? {} : { template }),
+      contacts,
+      delivery: policy,
       ...(inTime ? { expiresAt } : {}),
     },
+    /** What the service may have accepted before it was sent again. */
     before: {
       possiblySent: isEarlier(earlier) ? earlier.possiblySent : 0,
       traceIds: isEarlier(earlier) ? (earlier.traceIds ?? []) : [],
@@ -214,8 +213,6 @@ function readable(text: string | undefined): ReadableData {
 /** The last time that a Date can have: milliseconds since the epoch. */
 const LAST_TIME = 8.64e15;
 
-const anyFields = z.looseObject({});
-const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0);
 const numberOf = (text: string | undefined) => (text === undefined ? undefined : Number(text));
 
 type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
@@ -225,15 +222,9 @@ function defined<Fields extends object>(fields: Fields): Defined<Fields> {
   return Object.fromEntries(entries) as Defined<Fields>;
 }
 
-/** Reads the fields of the Redis hash; undefined where no worker has stored them. */
-function readRetention(fields: Readonly<Record<string, string>>): Retention | undefined {
-  const { acceptedMs, acceptedCount, failedMs } = fields;
-  if (acceptedMs === undefined || acceptedCount === undefined || failedMs === undefined) {
-    return undefined;
-  }
-  return {
-    acceptedMs: Number(acceptedMs),
-    acceptedCount: Number(acceptedCount),
-    failedMs: Number(failedMs),
-  };
-}
+/** The fields of the Redis hash; absent where no worker has stored them. */
+const storedRetention = z.object({
+  acceptedMs: z.coerce.number(),
+  acceptedCount: z.coerce.number(),
+  failedMs: z.coerce.number(),
+});

@@ -1,9 +1,12 @@
+import { z } from 'zod';
+import { END_STATES } from '../contracts/outcome.ts';
 import type { CancelSignal } from '../contracts/token.ts';
-import { readFrame } from '../payload/sealed-job.ts';
+import { frameOf } from '../payload/sealed-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { redisFailure, translated } from '../redis/failure.ts';
 import type { Keys, NoticeList } from '../redis/keys.ts';
-import { ENDED_STATES, endedIds } from './ended.ts';
+import { storedJson } from '../redis/stored-json.ts';
+import { endedIds } from './ended.ts';
 
 /** Where notices wait: for a worker, or for their time or their next attempt. */
 export const WAITING_STATES = ['waiting', 'delayed'] as const;
@@ -92,7 +95,7 @@ export async function* idPages(
   const seen = new Set<string>();
   for (const place of places) {
     const found = await (place === 'ended'
-      ? endedIds(redis, keys, ENDED_STATES)
+      ? endedIds(redis, keys, END_STATES)
       : idsIn(redis, keys, place, most - seen.size, dueBefore));
     const ids = found.filter((id) => !seen.has(id));
     for (const id of ids) seen.add(id);
@@ -134,17 +137,13 @@ async function readWaiting(
 ): Promise<WaitingNotice | undefined> {
   const [data, timestamp] = await redis.hmget(keys.noticeJob(id), 'data', 'timestamp');
   if (data === null || data === undefined) return undefined;
-  return { id, state, queuedAt: Number(timestamp ?? 0), data, ...frameOf(data) };
-}
-
-function frameOf(data: string): Pick<WaitingNotice, 'template' | 'contacts'> {
-  try {
-    const { templateCode: template, contacts } = readFrame(JSON.parse(data));
-    return { template, contacts };
-  } catch {
-    // A worker that takes it rejects it.
-    return { template: '', contacts: 0 };
-  }
+  return {
+    id,
+    state,
+    queuedAt: Number(timestamp ?? 0),
+    data,
+    ...frameOf(storedJson(z.unknown(), data)),
+  };
 }
 
 function matches(
@@ -171,15 +170,11 @@ export interface WaitingGroup {
 
 /** How many single notices wait. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
 export async function countWaiting(redis: RedisClient, keys: Keys): Promise<number> {
-  try {
-    const counts = await Promise.all([
-      ...['delayed', 'prioritized'].map((place) => redis.zcard(keys.noticeJob(place))),
-      ...['wait', 'paused'].map((place) => redis.llen(keys.noticeJob(place))),
-    ]);
-    return counts.reduce((sum, one) => sum + one, 0);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  const counts = Promise.all([
+    ...(['delayed', 'prioritized'] as const).map((place) => redis.zcard(keys.noticesIn(place))),
+    ...(['wait', 'paused'] as const).map((place) => redis.llen(keys.noticesIn(place))),
+  ]);
+  return (await translated(counts)).reduce((sum, one) => sum + one, 0);
 }
 
 /** Sums up what waits and matches, the largest group first. */

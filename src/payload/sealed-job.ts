@@ -7,6 +7,7 @@ import {
   type EarlierRuns,
   type JobData,
 } from '../contracts/job.ts';
+import { isFields, isName, type Fields } from '../contracts/notice.ts';
 
 /**
  * Data of a job whose notice is encrypted: the whole data of an unencrypted job, sealed, and beside it what look-ups
@@ -72,22 +73,19 @@ export function openJob(data: unknown, id: string, sealing: Sealing = NO_SEALING
 }
 
 /**
- * What is readable of a job without a key.
- *
- * @throws NoticeQueueError JOB_INVALID if no worker could read it
+ * What is readable of the data of a job without a key, from any producer: no template where it is no name, and no contacts
+ * where there is neither a list of them nor, in an encrypted one, their number.
  */
-export function readFrame(data: unknown): { templateCode: string; contacts: number } {
-  const { v, notice } = (data ?? {}) as Partial<SealedJobData>;
-  if (v !== SEALED_JOB_VERSION) {
-    const { templateCode, contacts } = readJobData(data).notice;
-    return { templateCode, contacts: contacts.length };
-  }
-  const { templateCode, contacts } = notice ?? {};
-  if (typeof templateCode === 'string' && typeof contacts === 'number') {
-    return { templateCode, contacts };
-  }
-  throw new NoticeQueueError('JOB_INVALID', 'The job has no sealed notice.');
+export function frameOf(data: unknown): { template: string; contacts: number } {
+  const { templateCode, contacts }: Fields = fieldsOf(fieldsOf(data)['notice']);
+  const size: unknown = Array.isArray(contacts) ? contacts.length : contacts;
+  return {
+    template: isName(templateCode) ? templateCode : '',
+    contacts: Number.isSafeInteger(size) ? Math.max(0, Number(size)) : 0,
+  };
 }
+
+const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
 /**
  * The contacts in the data of a job, as far as it can be read: none if the job was deleted meanwhile, or no worker

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sealingOf, type Sealing } from '../../src/payload/seal.ts';
 import type { JobData } from '../../src/contracts/job.ts';
-import { contactsOfJob, openJob, readFrame, sealJob } from '../../src/payload/sealed-job.ts';
+import { contactsOfJob, frameOf, openJob, sealJob } from '../../src/payload/sealed-job.ts';
 
 const NUMBER = '01012345678';
 const DATA: JobData = {
@@ -33,8 +33,8 @@ describe('the data of an encrypted job', () => {
     for (const hidden of [NUMBER, 'DIRECTLY', 'var1']) {
       expect(text).not.toContain(hidden);
     }
-    expect(readFrame(sealed)).toEqual({ templateCode: 'T', contacts: 1 });
-    expect(readFrame(DATA)).toEqual({ templateCode: 'T', contacts: 1 });
+    expect(frameOf(sealed)).toEqual({ template: 'T', contacts: 1 });
+    expect(frameOf(DATA)).toEqual({ template: 'T', contacts: 1 });
   });
 
   it.each([

@@ -5,7 +5,7 @@ import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
 import { recordEnd, type EndingRun, type RecordedEnd } from '../../src/notices/end-scripts.ts';
 import { readEnded, type EndedEntry } from '../../src/notices/ended.ts';
 import { sendAgain, settleAgain, withNotices } from '../../src/notices/send-again.ts';
-import { readFrame } from '../../src/payload/sealed-job.ts';
+import { frameOf } from '../../src/payload/sealed-job.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
@@ -144,20 +144,6 @@ function factsOf(job: Job, message: string, earlier: EarlierRuns | undefined): P
     ...(priority > 0 ? { priority } : {}),
     ...(key === undefined ? {} : { key }),
   };
-}
-
-function frameOf(data: unknown): Pick<EndedEntry, 'template' | 'contacts'> {
-  try {
-    const { templateCode: template, contacts } = readFrame(data);
-    return { template, contacts };
-  } catch {
-    const { notice } = (data ?? {}) as { readonly notice?: unknown };
-    const { templateCode, contacts } = (notice ?? {}) as Readonly<Record<string, unknown>>;
-    return {
-      template: typeof templateCode === 'string' ? templateCode : '',
-      contacts: typeof contacts === 'number' && contacts > 0 ? contacts : 0,
-    };
-  }
 }
 
 /** Records the end of a notice, repeated until Redis has it, and gives the result with which its job is completed. */
