@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { END_STATES } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
-import { ENDED_STATES } from './ended.ts';
 import { ANNOUNCE, FIND_JOB, RELEASE_KEY, REMOVE_JOB } from './job-lua.ts';
 import { readRef, type RefArguments } from './notice-ref.ts';
 import type { CancelAnswer, CancelOptions, CancelReport, NoticeRef } from './notice-state.ts';
@@ -92,7 +92,7 @@ local parks, erases = how == 'park', how == 'erase'
 local function indexOf(state) return KEYS[3] .. ':at:' .. state end
 local function isIn(state, id) return redis.call('ZSCORE', indexOf(state), id) end
 local function stateOf(id)
-  for _, state in ipairs({ '${ENDED_STATES.join("', '")}' }) do
+  for _, state in ipairs({ '${END_STATES.join("', '")}' }) do
     if isIn(state, id) then return state end
   end
   -- It is put back into the queue in this moment.

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { unknownAttempt } from '../contracts/answer.ts';
-import { newestTraceIds } from '../contracts/outcome.ts';
+import { END_STATES, newestTraceIds } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { storedJson } from '../redis/stored-json.ts';
@@ -12,17 +12,8 @@ import { storedJson } from '../redis/stored-json.ts';
  * it was accepted. It has the fields of a failure of a batch (src/batch/ledger), and the data of the job.
  */
 
-/** States of entries. `accepted`: by the decision of a person about an unknown one. */
-export const ENDED_STATES = [
-  'rejected',
-  'unknown',
-  'expired',
-  'cancelled',
-  'suppressed',
-  'accepted',
-] as const;
-
-export type EndedState = (typeof ENDED_STATES)[number];
+/** The state of an entry. `accepted`: by the decision of a person about an unknown one. */
+export type EndedState = (typeof END_STATES)[number];
 
 /** The last known stage of an attempt of an unknown notice. */
 export const STAGES = ['started', 'sent', 'answered', 'accepted'] as const;
@@ -31,7 +22,7 @@ export const STAGES = ['started', 'sent', 'answered', 'accepted'] as const;
 export const endedEntry = z.object({
   /** When it ended, by the clock of Redis. */
   at: z.number(),
-  state: z.enum(ENDED_STATES),
+  state: z.enum(END_STATES),
   code: z.string(),
   /** Status and message of the service, with phone numbers masked. */
   message: z.string().exactOptional(),
@@ -89,7 +80,7 @@ export function parseEnded(id: string, text: string | null | undefined): EndedNo
 /** Those of the ids that have an entry, in their order. One that is being put back into the queue is left out. */
 export async function readEnded(
   redis: RedisClient,
-  { ended, endedIn }: Pick<Keys, 'ended' | 'endedIn'>,
+  { ended, endedIn }: Keys,
   ids: readonly string[],
 ): Promise<EndedNotice[]> {
   const found: EndedNotice[] = [];
@@ -107,22 +98,18 @@ export async function readEnded(
   return found;
 }
 
-/** Which ids are read of a state: by their time, and how many at most. */
+/** Which ids are read of a state: what ended before and since then, and how many at most. Default: all, the newest first */
 export interface EndedRange {
-  /** Only what ended before. */
   readonly before?: number | undefined;
-  /** Only what ended then or later. */
   readonly since?: number | undefined;
-  /** Default: all */
   readonly most?: number | undefined;
-  /** Default: the newest */
   readonly oldestFirst?: boolean | undefined;
 }
 
 /** Ids of entries in these states, the newest first. What ends meanwhile is not among them. */
 export async function endedIds(
   redis: RedisClient,
-  { endedIn }: Pick<Keys, 'endedIn'>,
+  { endedIn }: Keys,
   states: readonly EndedState[],
   { before = Infinity, since = 0, most = Infinity, oldestFirst = false }: EndedRange = {},
 ): Promise<string[]> {
@@ -170,7 +157,7 @@ export async function* endedNotices(
 /** How many entries each of these states has, in all. */
 export async function countEnded(
   redis: RedisClient,
-  { endedIn }: Pick<Keys, 'endedIn'>,
+  { endedIn }: Keys,
   states: readonly EndedState[],
 ): Promise<number> {
   const counts = await Promise.all(states.map((state) => redis.zcard(endedIn(state))));

@@ -95,7 +95,7 @@ const UNFINISHED_MS = 30_000;
 /** Ends what a process that died was sending again: what has a job is sent, the rest has ended as before. */
 export async function settleAgain(
   redis: RedisClient,
-  { ended, endedIn, noticeJob }: Pick<Keys, 'ended' | 'endedIn' | 'noticeJob'>,
+  { ended, endedIn, noticeJob }: Keys,
   olderThanMs: number = UNFINISHED_MS,
   ids: readonly string[] = [],
 ): Promise<void> {

@@ -24,15 +24,6 @@ export interface FingerprintHit {
   readonly rows: string;
 }
 
-/** The result of a search. */
-export interface FingerprintSearch {
-  readonly hits: readonly FingerprintHit[];
-  /** Number of searched contacts. */
-  readonly contacts: number;
-  /** Chunks without fingerprints: stored while the index was off, or after its retention. */
-  readonly unindexed: number;
-}
-
 /** Chunks per run of the script: about a millisecond of the server's time with full chunks of usual size. */
 const CHUNKS_AT_ONCE = 200;
 
@@ -74,6 +65,8 @@ return { contacts, unindexed, found }`,
  *
  * @param key the batch's find hash
  * @param erase whether the fingerprint is removed where it is found
+ * @returns the hits, how many contacts were searched, and chunks that were stored while the index was off or are over
+ *   its retention
  */
 export async function searchChunks(
   redis: RedisClient,
@@ -81,7 +74,7 @@ export async function searchChunks(
   chunks: number,
   hash: Buffer,
   erase = false,
-): Promise<FingerprintSearch> {
+) {
   const hits: FingerprintHit[] = [];
   let [contacts, unindexed] = [0, 0];
   for (let first = 0; first < chunks; first += CHUNKS_AT_ONCE) {

@@ -41,7 +41,7 @@ export interface WrittenEntry {
 
 /** The entries of jobs: one per contact. */
 export function entriesOf(
-  keys: Pick<Keys, 'find'>,
+  keys: Keys,
   key: FindKey,
   jobs: readonly { readonly data: JobData; readonly opts: { readonly jobId: string } }[],
   now: number,
@@ -88,7 +88,7 @@ export async function removeEntries(
 /** The jobs of single notices that contain a number, newest first. */
 export async function findEntries(
   redis: RedisClient,
-  keys: Pick<Keys, 'find'>,
+  keys: Keys,
   hash: Buffer,
   keepMs: number,
   now: number,
@@ -107,7 +107,7 @@ export async function findEntries(
  */
 export async function storedEntries(
   redis: RedisClient,
-  keys: Pick<Keys, 'find'>,
+  keys: Keys,
   hash: Buffer,
   keepMs: number,
   now: number,

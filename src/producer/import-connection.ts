@@ -42,15 +42,10 @@ async function runImport(
   options: ImportOptions,
 ): Promise<ImportReport> {
   const { redis, prefix, account, enqueueTimeoutMs, repeatWindowMs } = settings;
-  const { payloadKey, findKey: foundBy } = settings;
-  const importSettings = {
-    ...settings,
-    sealing: sealingOf(account, { payloadKey }),
-    findKey: foundBy === undefined ? undefined : findKey(foundBy),
-  };
-  if (options.dryRun === true) {
-    return importBatch(undefined, source, options, importSettings);
-  }
+  const sealing = sealingOf(account, { payloadKey: settings.payloadKey });
+  const foundBy = settings.findKey === undefined ? undefined : findKey(settings.findKey);
+  const all = { ...settings, sealing, findKey: foundBy };
+  if (options.dryRun === true) return importBatch(undefined, source, options, all);
   // Connection errors are thrown by the step that fails.
   const client = connectRedis(redis, 'reader', () => {}, enqueueTimeoutMs);
   const keys = keysOf(prefix, account);
@@ -62,9 +57,9 @@ async function runImport(
       room: new MemoryRoom(client, 'lists'),
       recent: repeatWindowMs > 0 ? new RecentLists(client, keys, repeatWindowMs) : undefined,
       queueChunks: (id: string) => queueChunks(ledger, queue, id),
-      secret: () => translated(readAccountSecret(client, keys.account, importSettings.sealing)),
+      secret: () => translated(readAccountSecret(client, keys.account, sealing)),
     };
-    return await importBatch(target, source, options, importSettings);
+    return await importBatch(target, source, options, all);
   } finally {
     await queue.close().catch(() => {});
     client.disconnect();

@@ -12,7 +12,7 @@ import { connectRedis, type RedisClient } from '../redis/connect.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { MemoryRoom } from '../redis/memory-room.ts';
 import { ServerClock } from '../redis/server-clock.ts';
-import type { CarriedTrace, sendSpan } from '../tracing/spans.ts';
+import type { CarriedTrace } from '../tracing/spans.ts';
 import type { QueueSettings } from './options.ts';
 import { ADD_ONCE_MS, judge, needsAccount, planJob, type PlannedJob } from './planned-job.ts';
 import { RedisCalls } from './redis-calls.ts';
@@ -35,12 +35,6 @@ export interface CheckedSend {
   readonly options: CheckedOptions;
 }
 
-/** What only calls that enqueue need. */
-interface SendParts {
-  readonly queue: Queue;
-  readonly sendSpan: typeof sendSpan;
-}
-
 /**
  * A producer's connection to the queue: it plans jobs and adds them. It reconnects by itself; when calls are repeated and
  * when they fail is decided by {@link RedisCalls}.
@@ -49,7 +43,8 @@ export class ProducerConnection {
   readonly #settings: QueueSettings;
   readonly #calls: RedisCalls;
   readonly #client: RedisClient;
-  readonly #parts: Promise<SendParts>;
+  /** What only calls that enqueue need. */
+  readonly #parts: ReturnType<typeof loadQueue>;
   readonly #keys: Keys;
   readonly #sealing: Sealing;
   readonly #clock: ServerClock;
@@ -78,22 +73,9 @@ export class ProducerConnection {
     this.#client.on('close', () => {
       this.#account = undefined;
     });
-    this.#parts = this.#load();
+    this.#parts = loadQueue(this.#client, this.#keys);
     // Each call that needs them gets the error.
     this.#parts.catch(() => {});
-  }
-
-  /**
-   * Loads BullMQ and the tracing API while the connection is opened, and not with the module: together they take
-   * longer to load than the rest of the package.
-   */
-  async #load(): Promise<SendParts> {
-    const [{ openBullQueue }, spans] = await Promise.all([
-      import('../redis/open-queue.ts'),
-      import('../tracing/spans.ts'),
-    ]);
-    const queue = openBullQueue(QUEUE_NAME, this.#client, this.#keys);
-    return { queue, sendSpan: spans.sendSpan };
   }
 
   /** Queues notices, in the span of their call. Checks all idempotency keys first: nothing is queued after a conflict. */
@@ -236,6 +218,18 @@ export class ProducerConnection {
     await this.#parts.then(({ queue }) => queue.close()).catch(() => {});
     this.#client.disconnect();
   }
+}
+
+/**
+ * Loads BullMQ and the tracing API while the connection is opened, and not with the module: together they take
+ * longer to load than the rest of the package.
+ */
+async function loadQueue(client: RedisClient, keys: Keys) {
+  const [{ openBullQueue }, { sendSpan }] = await Promise.all([
+    import('../redis/open-queue.ts'),
+    import('../tracing/spans.ts'),
+  ]);
+  return { queue: openBullQueue(QUEUE_NAME, client, keys), sendSpan };
 }
 
 /** @param heldIds of the jobs that the queue has, in the order of those that were added */

@@ -1,4 +1,4 @@
-import { ENDED_STATES } from '../../notices/ended.ts';
+import { END_STATES } from '../../contracts/outcome.ts';
 import { REMOVE_JOB } from '../../notices/job-lua.ts';
 import { settleAgain } from '../../notices/send-again.ts';
 import type { RedisClient } from '../../redis/connect.ts';
@@ -65,7 +65,7 @@ return #gone`,
  */
 export async function deleteEnded(
   redis: RedisClient,
-  keys: Pick<Keys, 'bullPrefix' | 'ended' | 'endedIn' | 'noticeJob'>,
+  keys: Keys,
   { keepAcceptedMs, keepFailedMs }: Record<'keepAcceptedMs' | 'keepFailedMs', number>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -83,7 +83,7 @@ export async function deleteEnded(
     const jobs = `${keys.bullPrefix}:${name}:`;
     await inParts(() => deleteOldest(redis, [`${jobs}${state}`], [jobs, keepMs, AT_ONCE]));
   }
-  for (const state of ENDED_STATES) {
+  for (const state of END_STATES) {
     const isKept = state === 'rejected' || state === 'unknown';
     const most = isKept ? Number.MAX_SAFE_INTEGER : MOST_KEPT;
     const args = [keepFailedMs, most, AT_ONCE, keys.noticeJob('')];

@@ -6,7 +6,7 @@ import { readNotice } from '../../../../src/contracts/notice.ts';
 import { JobHistories } from '../../../../src/fleet/job-history.ts';
 import { sentTwiceCounts } from '../../../../src/fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../../../../src/notices/cancel.ts';
-import { ENDED_STATES } from '../../../../src/notices/ended.ts';
+import { END_STATES } from '../../../../src/contracts/outcome.ts';
 import { lookUpNotice } from '../../../../src/notices/look-up.ts';
 import { decideOn } from '../../../support/unknown-notices.ts';
 import { planJob, type PlannedJob } from '../../../../src/producer/planned-job.ts';
@@ -264,7 +264,7 @@ export class NoticeStage {
         await client.zrem(keys.noticeJob(before.place), this.#id);
         await client.del(keys.noticeJob(this.#id));
         await client.hdel(keys.ended, this.#id);
-        for (const state of ENDED_STATES) await client.zrem(keys.endedIn(state), this.#id);
+        for (const state of END_STATES) await client.zrem(keys.endedIn(state), this.#id);
         return;
       case 'redrive': {
         const state = viewOf(before).state === 'unknown' ? 'unknown' : 'rejected';
