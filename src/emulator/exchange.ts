@@ -29,9 +29,13 @@ export function readBody(request: IncomingMessage): Promise<ReadBody> {
   });
 }
 
-export function writeAnswer(response: ServerResponse, answer: EmulatedAnswer): void {
-  const length = Buffer.byteLength(answer.body);
+/** @param length of the body, as it is announced */
+export function writeHead(response: ServerResponse, answer: EmulatedAnswer, length: number): void {
   response.writeHead(answer.status, { ...answer.headers, 'content-length': length });
+}
+
+export function writeAnswer(response: ServerResponse, answer: EmulatedAnswer): void {
+  writeHead(response, answer, Buffer.byteLength(answer.body));
   response.end(answer.body);
 }
 

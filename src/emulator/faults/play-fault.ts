@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { type EmulatedAnswer, errorBody } from '../service/answer.ts';
-import { resetConnection, waitFor, writeAnswer } from '../exchange.ts';
+import { resetConnection, waitFor, writeAnswer, writeHead } from '../exchange.ts';
 import { actsUnder, type Fault } from './fault.ts';
 
 /** Applies a fault to a request that was read. */
@@ -50,55 +50,35 @@ function answerOf(fault: Fault, status: number): EmulatedAnswer {
 }
 
 async function writeFaulty(
-  fault: Fault,
+  { slowBody, truncate, hugeBody }: Fault,
   response: ServerResponse,
   answer: EmulatedAnswer,
 ): Promise<void> {
-  if (fault.slowBody !== undefined) {
-    await drip(response, answer, fault.slowBody.bytes, fault.slowBody.everyMs);
-  } else if (fault.truncate !== undefined) {
-    cut(response, answer, fault.truncate);
-  } else if (fault.hugeBody !== undefined) {
-    pad(response, answer, fault.hugeBody);
+  const body = Buffer.from(answer.body);
+  if (slowBody !== undefined) {
+    writeHead(response, answer, body.length);
+    response.flushHeaders();
+    for (let at = 0; at < body.length && !response.destroyed; at += slowBody.bytes) {
+      await waitFor(slowBody.everyMs);
+      response.write(body.subarray(at, at + slowBody.bytes));
+    }
+    response.end();
+  } else if (truncate !== undefined) {
+    // At least one byte is missing; otherwise the response would be complete.
+    const sent = body.subarray(0, Math.min(truncate, Math.max(body.length - 1, 0)));
+    writeHead(response, answer, Math.max(body.length, 1));
+    response.flushHeaders();
+    response.write(sent, () => response.socket?.destroySoon());
+  } else if (hugeBody !== undefined) {
+    const total = Math.max(hugeBody, body.length);
+    writeHead(response, answer, total);
+    Readable.from(padded(body, total)).pipe(response);
   } else {
     writeAnswer(response, answer);
   }
 }
 
-async function drip(
-  response: ServerResponse,
-  answer: EmulatedAnswer,
-  bytes: number,
-  everyMs: number,
-): Promise<void> {
-  const body = Buffer.from(answer.body);
-  response.writeHead(answer.status, { ...answer.headers, 'content-length': body.length });
-  response.flushHeaders();
-  for (let at = 0; at < body.length && !response.destroyed; at += bytes) {
-    await waitFor(everyMs);
-    response.write(body.subarray(at, at + bytes));
-  }
-  response.end();
-}
-
-function cut(response: ServerResponse, answer: EmulatedAnswer, bytes: number): void {
-  const body = Buffer.from(answer.body);
-  // At least one byte is missing; otherwise the response would be complete.
-  const sent = body.subarray(0, Math.min(bytes, Math.max(body.length - 1, 0)));
-  const announced = Math.max(body.length, 1);
-  response.writeHead(answer.status, { ...answer.headers, 'content-length': announced });
-  response.flushHeaders();
-  response.write(sent, () => response.socket?.destroySoon());
-}
-
 const SPACES = Buffer.alloc(65_536, ' ');
-
-function pad(response: ServerResponse, answer: EmulatedAnswer, bytes: number): void {
-  const body = Buffer.from(answer.body);
-  const total = Math.max(bytes, body.length);
-  response.writeHead(answer.status, { ...answer.headers, 'content-length': total });
-  Readable.from(padded(body, total)).pipe(response);
-}
 
 function* padded(body: Buffer, total: number): Generator<Buffer, void> {
   yield body;

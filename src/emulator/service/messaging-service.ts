@@ -1,7 +1,7 @@
 import { type EmulatedAnswer, jsonAnswer, nextId, refusalAnswer } from './answer.ts';
 import { type App, AppBook, type AppChange, credentialsIn, denialOf } from './apps.ts';
 import type { EmulatorSettings } from '../options.ts';
-import { deadTokenCode, type RefusalCode } from './refusals.ts';
+import { deadTokenCode } from './refusals.ts';
 import { AcceptanceRecord, type Issuance, LastItems, type RecordSummary } from './record.ts';
 import { readSendBody, type SendRules } from './send-body.ts';
 import { type EmulatedToken, tokenIn, TokenBook } from './tokens.ts';
@@ -48,11 +48,8 @@ export class MessagingService {
     const credentials = credentialsIn(call.authorization);
     const found = credentials === undefined ? undefined : this.apps.find(credentials.accessKey);
     const app = found?.secretKey === credentials?.secretKey ? found : undefined;
-    let refusal: RefusalCode | undefined;
-    if (app === undefined) refusal = 'INVALID_ACCESS_KEY';
-    else refusal = denialOf(app, call.address);
-    if (refusal === undefined && call.body.length > 0) refusal = 'UNEXPECTED_BODY';
-
+    const denial = app === undefined ? 'INVALID_ACCESS_KEY' : denialOf(app, call.address);
+    const refusal = denial ?? (call.body.length > 0 ? 'UNEXPECTED_BODY' : undefined);
     const token = app !== undefined && refusal === undefined ? this.#tokens.issue(app) : undefined;
     this.#noteIssuance(found, token, refusal ?? 'issued', false);
     const answer =

@@ -40,17 +40,6 @@ export interface AcceptedContact {
   readonly at: number;
 }
 
-/** Exact counts of what was accepted. */
-export interface AcceptanceCounts {
-  readonly requests: number;
-  /** Contacts accepted, repetitions included. */
-  readonly contacts: number;
-  /** Different numbers accepted; null when numbers are not recorded. */
-  readonly distinct: number | null;
-  /** Numbers accepted more than once; null when numbers are not recorded. */
-  readonly twice: number | null;
-}
-
 interface Accepted {
   readonly contact: ContactObject;
   readonly request: { readonly body: SendBody; readonly id: string; readonly at: number };
@@ -84,7 +73,7 @@ export class AcceptanceRecord {
     }
   }
 
-  counts(): AcceptanceCounts {
+  counts() {
     return {
       requests: this.#requests,
       contacts: this.#contacts,
@@ -146,7 +135,14 @@ export interface Issuance {
 }
 
 /** Exact counts since the start or the last reset. */
-export interface RecordSummary extends AcceptanceCounts {
+export interface RecordSummary {
+  readonly requests: number;
+  /** Contacts accepted, repetitions included. */
+  readonly contacts: number;
+  /** Different numbers accepted; null when numbers are not recorded. */
+  readonly distinct: number | null;
+  /** Numbers accepted more than once; null when numbers are not recorded. */
+  readonly twice: number | null;
   readonly tokens: {
     /** Tokens issued to callers of the token endpoint. */
     readonly issued: number;
