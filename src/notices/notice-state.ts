@@ -19,7 +19,6 @@ import { STAGES } from './ended.ts';
  */
 export const NOTICE_STATES = ['pending', 'sending', ...END_STATES, 'not-kept'] as const;
 
-/** Name of a state. */
 export type NoticeState = (typeof NOTICE_STATES)[number];
 
 const pending = z.discriminatedUnion('reason', [
@@ -134,10 +133,8 @@ export const CANCEL_ANSWERS = [
   'not-kept',
 ] as const;
 
-/** Name of such an answer. */
 export type CancelAnswer = (typeof CANCEL_ANSWERS)[number];
 
-/** Options of cancelling. */
 export interface CancelOptions {
   /**
    * Releases the idempotency key of a notice that is cancelled, so that it can be sent anew with the same key.

@@ -159,11 +159,8 @@ function matches(
 }
 
 /** Notices that wait with the same template and state. */
-export interface WaitingGroup {
-  readonly state: WaitingNotice['state'];
-  readonly template: string;
+export interface WaitingGroup extends Pick<WaitingNotice, 'state' | 'template' | 'contacts'> {
   readonly notices: number;
-  readonly contacts: number;
   readonly oldest: number;
   readonly newest: number;
 }

@@ -23,20 +23,19 @@ const NAME_BYTES = 6;
 const HEAD_BYTES = NAME_BYTES + 5;
 const DAY_MS = 24 * 3_600_000;
 
-/** A notice's job, found by a number in it. */
-export interface FindEntry {
-  readonly jobId: string;
-  /** Milliseconds since the epoch, to the second. */
-  readonly at: number;
-  /** The job has a deadline. */
-  readonly expires: boolean;
-}
-
 /** An entry as it is stored: its set and member. */
-export interface WrittenEntry {
+interface WrittenEntry {
   readonly jobId: string;
   readonly set: string;
   readonly member: Buffer;
+}
+
+/** What it says of the job of a notice. */
+export interface FindEntry extends WrittenEntry {
+  /** When it was queued: milliseconds since the epoch, to the second. */
+  readonly at: number;
+  /** The job has a deadline. */
+  readonly expires: boolean;
 }
 
 /** The entries of jobs: one per contact. */
@@ -111,7 +110,7 @@ export async function storedEntries(
   hash: Buffer,
   keepMs: number,
   now: number,
-): Promise<(WrittenEntry & FindEntry)[]> {
+): Promise<FindEntry[]> {
   const number = hash.subarray(NAME_AT, NAME_AT + NAME_BYTES);
   const from = Buffer.concat([Buffer.from('['), number]);
   // No time starts with this byte before the year 2105.
@@ -124,18 +123,16 @@ export async function storedEntries(
   const found = await Promise.all(
     sets.map(async (set) => {
       const members = await redis.zrangebylexBuffer(set, from, to);
-      return members.map((member) => ({ set, member, ...entryOf(member) }));
+      return members.map((member) => ({
+        set,
+        member,
+        jobId: member.subarray(HEAD_BYTES).toString(),
+        at: member.readUInt32BE(NAME_BYTES) * 1_000,
+        expires: member[HEAD_BYTES - 1] === 1,
+      }));
     }),
   );
   return found.flat();
-}
-
-function entryOf(member: Buffer): FindEntry {
-  return {
-    jobId: member.subarray(HEAD_BYTES).toString(),
-    at: member.readUInt32BE(NAME_BYTES) * 1_000,
-    expires: member[HEAD_BYTES - 1] === 1,
-  };
 }
 
 const bucketOf = (hash: Buffer) => hash.toString('hex', BUCKET_AT, NAME_AT);

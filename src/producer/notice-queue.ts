@@ -305,13 +305,14 @@ export function readSends<Notice>(
     const own = optionsOf(notice, index);
     sends.push({ options: own, notice: readNotice(notice, `notices[${index}]`) });
   };
-  if (isIterable(notices)) {
-    for (const notice of notices) take(notice);
+  const given: object = typeof notices === 'object' && notices !== null ? notices : {};
+  if (Symbol.iterator in given) {
+    for (const notice of given as Iterable<Notice>) take(notice);
     return sends;
   }
-  if (isAsyncIterable(notices)) {
+  if (Symbol.asyncIterator in given) {
     return (async () => {
-      for await (const notice of notices) take(notice);
+      for await (const notice of given as AsyncIterable<Notice>) take(notice);
       return sends;
     })();
   }
@@ -330,12 +331,4 @@ export function reportTo(onError: (error: unknown) => unknown, send: Promise<unk
       process.emitWarning('The error handler of sendLater() threw an error', 'NoticeQueueWarning');
     }
   });
-}
-
-function isIterable(value: unknown): value is Iterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.iterator in value;
-}
-
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }

@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { DeliveryPolicy } from '../contracts/outcome.ts';
 import { JOB_NAME, JOB_VERSION, type JobData } from '../contracts/job.ts';
 import type { CheckedNotice } from '../contracts/notice.ts';
 import type { CheckedOptions } from '../contracts/send-options.ts';
 import { hashKey } from '../notices/notice-ref.ts';
+import type { QueueSettings } from './options.ts';
 
 /**
  * The job of a notice, in the form of BullMQ's `Queue.addBulk`.
@@ -35,10 +35,7 @@ export interface PlannedJob {
 export const ADD_ONCE_MS = 120_000;
 
 /** What a plan takes from the queue: its settings, and what its Redis tells. */
-export interface PlanSettings {
-  /** Used if the options have no `delivery`. */
-  readonly delivery: DeliveryPolicy;
-  readonly idempotencyWindowMs: number;
+interface PlanSettings extends Pick<QueueSettings, 'delivery' | 'idempotencyWindowMs'> {
   /** Redis' clock, in milliseconds since the epoch; read for a notice that is sent later. */
   readonly now: () => number;
   /** The secret of the account; read for a notice with an idempotency key. */
