@@ -1,4 +1,3 @@
-import { UsageError } from './command-context.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { BATCH_ID } from '../contracts/batch-id.ts';
 import { InputError } from '../contracts/errors.ts';
@@ -72,15 +71,16 @@ export function batchId(text: string): string {
   return text;
 }
 
-/** Parses template variables given as `name=value`. */
-export function templateVariables(pairs: readonly string[] = []): Record<string, string> {
-  return Object.fromEntries(
-    pairs.map((pair) => {
-      const at = pair.indexOf('=');
-      if (at < 1) throw new UsageError('--var: expected name=value, such as var1=Kim');
-      return [pair.slice(0, at), pair.slice(at + 1)];
-    }),
-  );
+/** An option whose value has the name of a field of the library, not that of its flag. */
+export function optionFor<Value = string>(
+  field: string,
+  flags: string,
+  description: string,
+  read?: (text: string, before: Value) => Value,
+): Option {
+  const option = new Option(flags, description);
+  if (read !== undefined) option.argParser(read);
+  return Object.assign(option, { attributeName: () => field });
 }
 
 /** Where a problem may name an option. */
@@ -89,19 +89,15 @@ const OPTION = /"([a-z]\w*)"|\b[a-z]+[A-Z]\w*/g;
 /**
  * An error about a notice and its options, with the names of flags.
  *
- * @param renamed fields whose flags have other names; undefined where only options come from flags
+ * @param ofOptions whether only options come from flags
  */
-export function inFlags(
-  { options }: Command,
-  error: unknown,
-  renamed?: Readonly<Record<string, string>>,
-): unknown {
+export function inFlags({ options }: Command, error: unknown, ofOptions = false): unknown {
   if (!(error instanceof InputError) || error.code !== 'NOTICE_INVALID') return error;
   const flagOf = (name: string) =>
-    options.find((one) => one.attributeName() === (renamed?.[name] ?? name))?.long ?? name;
+    options.find((one) => one.attributeName() === name)?.long ?? name;
   const issues = error.issues.map((issue) => {
     const name = issue.field.replace(/^options\./, '');
-    if (renamed === undefined && name === issue.field) return issue;
+    if (ofOptions && name === issue.field) return issue;
     const problem = issue.problem.replaceAll(OPTION, (text, name?: string) => flagOf(name ?? text));
     return { field: flagOf(name), problem };
   });

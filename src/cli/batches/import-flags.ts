@@ -1,75 +1,19 @@
 import type { ImportOptions } from '../../batch/import/import-options.ts';
-import { collect, wholeNumber, batchId, time, whyOption } from '../arguments.ts';
+import { batchId, optionFor, time, wholeNumber, whyOption } from '../arguments.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
 import { COUNTRY_NAMES } from '../../format/country.ts';
 import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 
-/** Options whose flags have other names. */
-export const RENAMED = {
-  templateCode: 'template',
-  batchId: 'batch',
-  chunkSize: 'chunk',
-  expiresAt: 'expires',
-  rejectsFile: 'rejects',
-  overwriteRejects: 'force',
-};
-
-/** Options that flags of other names or types set, or none. */
-type Other =
-  | keyof typeof RENAMED
-  | 'map'
-  | 'keep'
-  | 'require'
-  | 'startAt'
-  | 'bisect'
-  | 'fields'
-  | 'confirm'
-  | 'onProgress'
-  | 'signal';
-
-/** Options of `notices import`: those of the library that have the same name, and its own. */
-export interface ImportFlags extends Omit<ImportOptions, Other> {
-  readonly template: string;
-  readonly map?: readonly string[];
-  readonly keep?: readonly string[];
-  readonly require?: readonly string[];
-  readonly batch?: string;
-  readonly chunk?: number;
+/** Options of the library, by their names there, and those of the command. */
+export interface ImportFlags extends ImportOptions {
+  readonly keep?: string[];
   readonly startAt?: number;
-  readonly expires?: number;
-  readonly bisect: boolean;
-  readonly rejects?: string;
-  readonly force?: boolean;
   readonly maxRefused?: RefusedLimit;
   readonly yes?: boolean;
   readonly wait?: boolean;
   readonly why?: string;
 }
-
-/** Options that are not set have the defaults of the library. */
-export function importOptions(flags: ImportFlags): ImportOptions {
-  const { template, map, keep, require: required, batch, chunk, expires, ...others } = flags;
-  const { bisect, rejects, force, ...more } = others;
-  const { maxRefused: _, yes: _yes, wait: _wait, why: _why, ...same } = more;
-  return {
-    ...same,
-    templateCode: template,
-    batchId: batch,
-    map: map?.join(','),
-    keep: namesOf(keep),
-    require: namesOf(required),
-    chunkSize: chunk,
-    expiresAt: expires,
-    // Not set unless it is asked for: a batch is continued with its own options.
-    bisect: bisect ? undefined : false,
-    rejectsFile: rejects,
-    overwriteRejects: force,
-  };
-}
-
-const namesOf = (texts: readonly string[] | undefined) =>
-  texts?.flatMap((text) => text.split(',')).map((name) => name.trim());
 
 const BILLION = 1_000_000_000;
 
@@ -85,25 +29,37 @@ export function withReadingFlags(command: Command): Command {
 /** Adds the options to the command. */
 export function withImportFlags(command: Command): Command {
   return withReadingFlags(command)
-    .requiredOption('--template <code>', 'template code')
-    .option('--map <field=column,...>', 'columns to use, such as contact=phone,var1=name', collect)
+    .addOption(
+      optionFor('templateCode', '--template <code>', 'template code').makeOptionMandatory(),
+    )
+    .option(
+      '--map <field=column,...>',
+      'columns to use, such as contact=phone,var1=name',
+      (text, before?: string) => (before === undefined ? text : `${before},${text}`),
+    )
     .option(
       '--pass-through',
       'also send the columns that are neither mapped nor named contact, var1, var2, ...',
     )
-    .option('--keep <column,...>', 'columns that stay with a contact and are not sent', collect)
-    .option('--require <field,...>', 'refuse rows in which it is empty, such as var1', collect)
-    .option(
-      '--batch <id>',
-      'id of the batch: a new one, or the batch to continue (default: a random id)',
-      batchId,
+    .option('--keep <column,...>', 'columns that stay with a contact and are not sent', names)
+    .option('--require <field,...>', 'refuse rows in which it is empty, such as var1', names)
+    .addOption(
+      optionFor(
+        'batchId',
+        '--batch <id>',
+        'id of the batch: a new one, or the batch to continue (default: a random id)',
+        batchId,
+      ),
     )
     .option('--again', 'send to a list that was imported before once more, as a new batch')
     .option('--only-new', 'leave out numbers that a list of the last days with this template has')
-    .option(
-      '--chunk <n>',
-      'contacts per send request (default: CHUNK_SIZE)',
-      wholeNumber(1, 10_000),
+    .addOption(
+      optionFor(
+        'chunkSize',
+        '--chunk <n>',
+        'contacts per send request (default: CHUNK_SIZE)',
+        wholeNumber(1, 10_000),
+      ),
     )
     .addOption(
       new Option(
@@ -111,7 +67,14 @@ export function withImportFlags(command: Command): Command {
         'what happens to contacts whose outcome is unknown (default: DELIVERY)',
       ).choices(DELIVERY_POLICIES),
     )
-    .option('--expires <time>', 'do not send after this time, such as 2026-01-31T09:30', time)
+    .addOption(
+      optionFor(
+        'expiresAt',
+        '--expires <time>',
+        'do not send after this time, such as 2026-01-31T09:30',
+        time,
+      ),
+    )
     .option('--paused', 'store the list; "notices resume ID" starts sending')
     .option('--start-at <time>', 'start sending at this time, such as 2026-01-31T09:30', time)
     .option('--yes', 'do not ask for confirmation; on a terminal the command asks')
@@ -140,10 +103,19 @@ export function withImportFlags(command: Command): Command {
       '--no-header',
       'the first row is a contact; --map then names columns by position, starting at 1',
     )
-    .option('--rejects <file>', 'file for rejected rows (default: FILE.rejected.csv)')
-    .option(
-      '--force',
-      'replace the file for rejected rows (default: another file is kept, and the new one gets a number)',
+    .addOption(
+      optionFor(
+        'rejectsFile',
+        '--rejects <file>',
+        'file for rejected rows (default: FILE.rejected.csv)',
+      ),
+    )
+    .addOption(
+      optionFor(
+        'overwriteRejects',
+        '--force',
+        'replace the file for rejected rows (default: another file is kept, and the new one gets a number)',
+      ),
     )
     .option(
       '--max-refused <n>',
@@ -161,6 +133,11 @@ export function withImportFlags(command: Command): Command {
     .addOption(whyOption())
     .option('--wait', 'then show the progress of sending until every contact is settled');
 }
+
+const names = (text: string, before: readonly string[] = []): readonly string[] => [
+  ...before,
+  ...text.split(',').map((name) => name.trim()),
+];
 
 function delimiter(text: string): string {
   const character = /^(tab|\\t)$/i.test(text) ? '\t' : text;

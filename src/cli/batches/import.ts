@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { CheckedList, ImportReport } from '../../batch/import/import-options.ts';
 import { ImportError } from '../../contracts/errors.ts';
 import { inFlags } from '../arguments.ts';
-import { importOptions, RENAMED, withImportFlags, type ImportFlags } from './import-flags.ts';
+import { withImportFlags, type ImportFlags } from './import-flags.ts';
 import { whyNotTaken } from './refused-limit.ts';
 import { countOf, formatCount, roughDuration, table } from '../../format/format.ts';
 import { writeInstant } from '../../format/time.ts';
@@ -39,7 +39,7 @@ export function importCommand(context: CommandContext): Command {
       const json = wantsJson(command);
       const report = await importList(context, file, flags, json, signal).catch(
         (error: unknown) => {
-          throw inFlags(command, error, RENAMED);
+          throw inFlags(command, error);
         },
       );
       if (report === undefined) return;
@@ -61,6 +61,7 @@ async function importList(
   json: boolean,
   signal: AbortSignal,
 ): Promise<ImportReport | undefined> {
+  const { maxRefused: _, yes: _yes, wait: _wait, why = '', bisect, ...options } = flags;
   const config = await readConfig(context);
   const queue = await openQueue(config);
   const { ImportProgressView } = await import('./import-progress.ts');
@@ -77,12 +78,14 @@ async function importList(
   };
   const record = async (batch: string, as: string, contacts: number) => {
     if (flags.dryRun === true) return;
-    const entry = { what: 'import', target: `batch ${batch}`, as, why: flags.why ?? '' } as const;
+    const entry = { what: 'import', target: `batch ${batch}`, as, why } as const;
     await recordDone(context, config, { ...entry, contacts });
   };
   try {
     const report = await queue.import(file === '-' ? context.stdin : file, {
-      ...importOptions(flags),
+      ...options,
+      // Not set unless it is asked for: a batch is continued with its own options.
+      bisect: bisect === true ? undefined : false,
       confirm: asks(context, flags) && !json ? confirm : undefined,
       onProgress: (progress) => view.show(progress),
       signal,
@@ -112,12 +115,15 @@ const asks = ({ stdin, stderr }: CommandContext, { yes, paused }: ImportFlags): 
   stdin.isTTY === true && stderr.isTTY === true && yes !== true && paused !== true;
 
 /** The question before the first message of a list is sent. */
-function questionOf({ template, startAt }: ImportFlags, { contacts, rate }: CheckedList): string {
+function questionOf(
+  { templateCode, startAt }: ImportFlags,
+  { contacts, rate }: CheckedList,
+): string {
   const people = contacts === 1 ? '1 person' : `${formatCount(contacts)} people`;
   const ms = rate === 0 ? 0 : (contacts / rate) * 1_000;
   const long = rate === 0 ? '' : `, about ${roughDuration(ms)} at ${formatCount(rate)}/s`;
   const first = startAt === undefined ? 'now' : `at ${writeInstant(startAt)}`;
-  return `Send ${template} to ${people}${long}, first ${first}?`;
+  return `Send ${templateCode} to ${people}${long}, first ${first}?`;
 }
 
 function describeReport(report: ImportReport, flags: ImportFlags): string[] {

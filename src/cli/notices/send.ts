@@ -2,14 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { Command, Option } from 'commander';
-import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/outcome.ts';
+import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import type { GivenContact, GivenNotice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
 import {
   collect,
   duration,
   inFlags,
-  templateVariables,
+  optionFor,
   time,
   wholeNumber,
   whyOption,
@@ -20,29 +20,21 @@ import { recordDone } from '../record-done.ts';
 import { openQueue, readConfig } from '../open-queue.ts';
 import { print } from '../output.ts';
 
-interface SendFlags {
-  file?: string;
-  template?: string;
-  contact?: readonly string[];
-  var?: readonly string[];
-  scheduleType?: string;
-  chatSenderKey?: string;
-  senderKey?: string;
-  idempotencyKey?: string;
-  delay?: number;
-  sendAt?: number;
-  expiresAt?: number;
-  priority?: number;
-  delivery?: DeliveryPolicy;
-  why?: string;
-}
+/** Flags of which a notice is made. */
+type NoticeFlags = Pick<GivenNotice, 'scheduleType' | 'chatSenderKey' | 'senderKey'> & {
+  readonly templateCode?: string | undefined;
+  readonly contact?: readonly string[] | undefined;
+  readonly var?: readonly string[] | undefined;
+};
+
+type SendFlags = NoticeFlags & SendOptions & { readonly file?: string; readonly why?: string };
 
 /** `notices send`: enqueues one notice and prints the receipt. */
 export function sendCommand(context: CommandContext): Command {
   return new Command('send')
     .description('Queues one notice.')
     .option('--file <path>', 'JSON file with the notice, - for standard input')
-    .option('--template <code>', 'template code')
+    .addOption(optionFor('templateCode', '--template <code>', 'template code'))
     .option('--contact <number>', 'phone number in the national format (repeatable)', collect)
     .option('--var <name=value>', 'template variable of all contacts (repeatable)', collect)
     .option('--schedule-type <type>', 'schedule type (default: DIRECTLY)')
@@ -66,15 +58,19 @@ export function sendCommand(context: CommandContext): Command {
     )
     .addOption(whyOption())
     .action(async (flags: SendFlags, command: Command) => {
-      const notice = await noticeFrom(flags, context.stdin);
+      const { file, why = '', templateCode, contact, var: pairs, ...others } = flags;
+      const { scheduleType, chatSenderKey, senderKey, ...options } = others;
+      const parts = { templateCode, contact, var: pairs, scheduleType, chatSenderKey, senderKey };
+      const notice =
+        file === undefined ? noticeFrom(parts) : await noticeIn(file, parts, context.stdin);
       const config = await readConfig(context);
       const queue = await openQueue(config);
       try {
-        const receipt = await queue.send(notice, optionsFrom(flags));
+        const receipt = await queue.send(notice, options);
         if (!receipt.duplicate) {
           const entry = { what: 'send', target: receipt.id, as: 'queued' } as const;
           const { contacts } = receipt;
-          await recordDone(context, config, { ...entry, contacts, why: flags.why ?? '' });
+          await recordDone(context, config, { ...entry, contacts, why });
         }
         print(context, command, receipt, () => [
           receipt.duplicate
@@ -82,76 +78,52 @@ export function sendCommand(context: CommandContext): Command {
             : `Enqueued ${receipt.id}: ${countOf(receipt.contacts, 'contact')}.`,
         ]);
       } catch (error) {
-        const isNotice = flags.file === undefined;
-        throw inFlags(command, error, isNotice ? { templateCode: 'template' } : undefined);
+        throw inFlags(command, error, file !== undefined);
       } finally {
         await queue.close();
       }
     });
 }
 
-async function noticeFrom(flags: SendFlags, stdin: Input): Promise<GivenNotice> {
-  if (flags.file !== undefined) {
-    const { template, contact, var: variables, scheduleType, chatSenderKey, senderKey } = flags;
-    const parts = [template, contact, variables, scheduleType, chatSenderKey, senderKey];
-    if (parts.some((part) => part !== undefined)) {
-      throw new UsageError(
-        '--file contains the whole notice: remove --template, --contact, --var, --schedule-type, ' +
-          '--chat-sender-key and --sender-key',
-      );
-    }
-    // The queue validates it.
-    return parseJson(await readInput(flags.file, stdin)) as GivenNotice;
-  }
-  if (flags.template === undefined || flags.contact === undefined) {
+function noticeFrom({ templateCode, contact, var: pairs, ...others }: NoticeFlags): GivenNotice {
+  if (templateCode === undefined || contact === undefined) {
     throw new UsageError('use either --file, or --template and --contact');
   }
-  const variables = templateVariables(flags.var);
-  const contacts = flags.contact.map((contact): GivenContact => ({ ...variables, contact }));
-  const { scheduleType, chatSenderKey, senderKey } = flags;
-  return {
-    templateCode: flags.template,
-    ...(scheduleType === undefined ? {} : { scheduleType }),
-    ...(chatSenderKey === undefined ? {} : { chatSenderKey }),
-    ...(senderKey === undefined ? {} : { senderKey }),
-    contacts,
-  };
+  const variables = Object.fromEntries(
+    (pairs ?? []).map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw new UsageError('--var: expected name=value, such as var1=Kim');
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+  const contacts = contact.map((number): GivenContact => ({ ...variables, contact: number }));
+  return { templateCode, ...others, contacts };
 }
 
-function optionsFrom(flags: SendFlags): SendOptions {
-  const { idempotencyKey, delay, sendAt, expiresAt, priority, delivery } = flags;
-  return {
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(delay === undefined ? {} : { delay }),
-    ...(sendAt === undefined ? {} : { sendAt }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(delivery === undefined ? {} : { delivery }),
-  };
+async function noticeIn(file: string, flags: NoticeFlags, stdin: Input): Promise<GivenNotice> {
+  if (Object.values(flags).some((part) => part !== undefined)) {
+    throw new UsageError(
+      '--file contains the whole notice: remove --template, --contact, --var, --schedule-type, ' +
+        '--chat-sender-key and --sender-key',
+    );
+  }
+  // The queue validates it.
+  return (await readJson(file, stdin)) as GivenNotice;
 }
 
-async function readInput(path: string, stdin: Input): Promise<string> {
-  const bytes = await readBytes(path, stdin);
+/** @throws UsageError where the file is not one JSON value in UTF-8 */
+async function readJson(path: string, stdin: Input): Promise<unknown> {
+  const bytes = await (path === '-' ? buffer(stdin) : readFile(path)).catch((error: unknown) => {
+    const { code } = error as { code?: string };
+    throw new UsageError(`--file: cannot read ${path} (${code ?? 'unknown reason'})`);
+  });
   // Decoded, another encoding would be sent as replacement characters.
   if (!isUtf8(bytes)) {
     throw new UsageError('--file: expected UTF-8; save the file in this encoding');
   }
-  return bytes.toString('utf8');
-}
-
-async function readBytes(path: string, stdin: Input): Promise<Buffer> {
-  try {
-    return path === '-' ? await buffer(stdin) : await readFile(path);
-  } catch (error) {
-    const { code } = error as { code?: string };
-    throw new UsageError(`--file: cannot read ${path} (${code ?? 'unknown reason'})`);
-  }
-}
-
-function parseJson(source: string): unknown {
   try {
     // Some editors write a byte order mark at the start of a file.
-    return JSON.parse(source.replace(/^\uFEFF/, '')) as unknown;
+    return JSON.parse(bytes.toString('utf8').replace(/^\uFEFF/, '')) as unknown;
   } catch {
     throw new UsageError('--file: expected one JSON object');
   }

@@ -1,30 +1,13 @@
 import { Command, Option } from 'commander';
-import type { Environment } from '../../config/environment.ts';
 import { EMULATOR_DEFAULTS } from '../../emulator/options.ts';
 import type { EmulatorOptions } from '../../emulator/options.ts';
-import { collect, duration, wholeNumber } from '../arguments.ts';
+import { collect, duration, optionFor, wholeNumber } from '../arguments.ts';
 import { UsageError, type CommandContext, aborted, untilStopped } from '../command-context.ts';
 import { print } from '../output.ts';
 
 const MAX_MS = 2_147_483_647;
 
-interface EmulatorFlags {
-  host: string;
-  port: number;
-  accessKey: string;
-  secretKey: string;
-  pending?: boolean;
-  allow?: readonly string[];
-  tokenMode: 'single' | 'many';
-  tokenLifetimeMs: number;
-  showExpiry: 'none' | 'answer' | 'jwt';
-  latencyMs: number;
-  maxContacts?: number;
-  rejectContact?: readonly string[];
-  unknownTemplate?: readonly string[];
-  controlKey?: string;
-  fault?: readonly string[];
-}
+type EmulatorFlags = EmulatorOptions & { readonly pending?: boolean };
 
 /** `notices emulator`: runs until SIGTERM or SIGINT. */
 export function emulatorCommand(context: CommandContext): Command {
@@ -36,10 +19,13 @@ export function emulatorCommand(context: CommandContext): Command {
     .option('--access-key <key>', 'access key of the first app', defaults.accessKey)
     .option('--secret-key <key>', 'secret key of the first app', defaults.secretKey)
     .option('--pending', 'the first app is still pending approval')
-    .option(
-      '--allow <address>',
-      'address in the IP allowlist of the first app (repeatable)',
-      collect,
+    .addOption(
+      optionFor(
+        'allowlist',
+        '--allow <address>',
+        'address in the IP allowlist of the first app (repeatable)',
+        collect,
+      ),
     )
     .addOption(
       new Option('--token-mode <mode>', 'whether a new token invalidates the previous one')
@@ -58,29 +44,46 @@ export function emulatorCommand(context: CommandContext): Command {
         .default(defaults.showExpiry),
     )
     .option('--latency-ms <duration>', 'delay of every response', duration(0, 3_600_000, 'ms'), 0)
-    .option(
-      '--max-contacts <n>',
-      'maximum number of contacts per send request',
-      wholeNumber(1, 10_000_000),
+    .addOption(
+      optionFor(
+        'maxContactsPerRequest',
+        '--max-contacts <n>',
+        'maximum number of contacts per send request',
+        wholeNumber(1, 10_000_000),
+      ),
     )
-    .option(
-      '--reject-contact <number>',
-      'phone number that gets its request rejected (repeatable)',
-      collect,
+    .addOption(
+      optionFor(
+        'rejectContacts',
+        '--reject-contact <number>',
+        'phone number that gets its request rejected (repeatable)',
+        collect,
+      ),
     )
-    .option('--unknown-template <code>', 'template code that does not exist (repeatable)', collect)
+    .addOption(
+      optionFor(
+        'unknownTemplates',
+        '--unknown-template <code>',
+        'template code that does not exist (repeatable)',
+        collect,
+      ),
+    )
     .option(
       '--control-key <key>',
       'what control requests must carry as X-Control-Key (env: EMULATOR_CONTROL_KEY)',
     )
-    .option(
-      '--fault <fault>',
-      'fault to inject as JSON, such as {"on":"send","status":503,"times":5} (repeatable)',
-      collect,
+    .addOption(
+      optionFor(
+        'faults',
+        '--fault <fault>',
+        'fault to inject as JSON, such as {"on":"send","status":503,"times":5} (repeatable)',
+        withFault,
+      ),
     )
-    .action(async (flags: EmulatorFlags, command: Command) => {
+    .action(async ({ pending, ...flags }: EmulatorFlags, command: Command) => {
       const { startEmulator } = await import('../../emulator/emulator.ts');
-      const options = optionsFrom(flags, context.env);
+      const controlKey = flags.controlKey ?? context.env['EMULATOR_CONTROL_KEY'];
+      const options = { ...flags, controlKey, approved: pending !== true };
       // Before the address is printed: a program that reads it may stop the emulator at once.
       await untilStopped(context, async (signal) => {
         const emulator = await startEmulator(options).catch(usage);
@@ -97,34 +100,12 @@ export function emulatorCommand(context: CommandContext): Command {
     });
 }
 
-function optionsFrom(
-  {
-    pending,
-    allow,
-    maxContacts,
-    rejectContact,
-    unknownTemplate,
-    fault = [],
-    ...rest
-  }: EmulatorFlags,
-  env: Environment,
-): EmulatorOptions {
-  return {
-    ...rest,
-    controlKey: rest.controlKey ?? env['EMULATOR_CONTROL_KEY'],
-    approved: pending !== true,
-    allowlist: allow ?? [],
-    maxContactsPerRequest: maxContacts,
-    rejectContacts: rejectContact,
-    unknownTemplates: unknownTemplate,
-    // The emulator checks it.
-    faults: fault.map((text) => parsed(text) as NonNullable<EmulatorOptions['faults']>[number]),
-  };
-}
+type Faults = NonNullable<EmulatorOptions['faults']>;
 
-function parsed(text: string): unknown {
+/** The emulator checks what the JSON is. */
+function withFault(text: string, before: Faults = []): Faults {
   try {
-    return JSON.parse(text);
+    return [...before, JSON.parse(text) as Faults[number]];
   } catch {
     throw new UsageError('--fault: expected JSON');
   }
