@@ -1,47 +1,42 @@
+import type { ReadLineOptions } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { UsageError, type CommandContext } from './command-context.ts';
 import { terminalText } from '../format/format.ts';
 import { writeText } from './output.ts';
 
-/**
- * Asks the user on the terminal.
- *
- * @param yes whether the command line already contains the answer
- * @throws UsageError without a terminal
- */
-async function confirm(
-  { stdin, stderr }: Pick<CommandContext, 'stdin' | 'stderr'>,
-  question: string,
-  yes: boolean,
-): Promise<boolean> {
-  if (yes) return true;
-  if (stdin.isTTY !== true || stderr.isTTY !== true) {
-    throw new UsageError(`${question} There is no terminal to ask on: add --yes to confirm.`);
-  }
+/** What the user types on the terminal; '' where Ctrl-C or Ctrl-D close it. @param ask writes the question */
+async function typed(options: ReadLineOptions, prompt: string, ask = () => {}): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
-  const terminal = createInterface({ input: stdin, output: stderr });
+  const terminal = createInterface(options);
   try {
-    // Ctrl-C and Ctrl-D close the terminal without an answer.
     const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
-    const answer = await Promise.race([
-      terminal.question(`${terminalText(question)} [y/N] `),
-      closed,
-    ]);
-    return /^y(es)?$/i.test(answer.trim());
+    ask();
+    return await Promise.race([terminal.question(prompt), closed]);
   } finally {
     terminal.close();
   }
 }
 
-/** The same; where the user declines, it says so, and the command exits with 1. */
+/**
+ * Asks the user on the terminal. Where the user declines, it says so, and the command exits with 1.
+ *
+ * @param yes whether the command line already contains the answer
+ * @throws UsageError without a terminal
+ */
 export async function agreed(
-  context: Pick<CommandContext, 'stdin' | 'stderr' | 'end'>,
+  { stdin, stderr, end }: Pick<CommandContext, 'stdin' | 'stderr' | 'end'>,
   question: string,
-  yes: boolean | undefined,
+  yes = false,
 ): Promise<boolean> {
-  if (await confirm(context, question, yes === true)) return true;
-  writeText(context.stderr, 'Nothing was done.\n');
-  context.end(1);
+  if (yes) return true;
+  if (stdin.isTTY !== true || stderr.isTTY !== true) {
+    throw new UsageError(`${question} There is no terminal to ask on: add --yes to confirm.`);
+  }
+  const terminal = { input: stdin, output: stderr };
+  const answer = await typed(terminal, `${terminalText(question)} [y/N] `);
+  if (/^y(es)?$/i.test(answer.trim())) return true;
+  writeText(stderr, 'Nothing was done.\n');
+  end(1);
   return false;
 }
 
@@ -50,16 +45,12 @@ export async function askSecret(
   { stdin, stderr }: Pick<CommandContext, 'stdin' | 'stderr'>,
   question: string,
 ): Promise<string> {
-  const { createInterface } = await import('node:readline/promises');
   const nowhere = new Writable({ write: (_typed, _encoding, done) => done() });
   // It switches the terminal's own echo off; what it would show instead is written nowhere.
-  const terminal = createInterface({ input: stdin, output: nowhere, terminal: true });
+  const terminal = { input: stdin, output: nowhere, terminal: true };
   try {
-    const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
-    writeText(stderr, `${question} `);
-    return await Promise.race([terminal.question(''), closed]);
+    return await typed(terminal, '', () => writeText(stderr, `${question} `));
   } finally {
-    terminal.close();
     writeText(stderr, '\n');
   }
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { inSystemWords } from '../format/time.ts';
 import { innerField, kindOf, metaOf, shapeOf } from '../ops/operations/fields.ts';
 import { isChange, type Operation } from '../ops/operations/operation.ts';
-import { whyOption } from './arguments.ts';
+import { optionFor, whyOption } from './arguments.ts';
 import { UsageError, type CommandContext } from './command-context.ts';
 import {
   argumentsOf,
@@ -58,17 +58,19 @@ export function chosenCommand(
     const flags = command.opts<CommonFlags>();
     const { row, typed } = await choose([given ?? []].flat(), flags);
     const shape = shapeOf(row.input);
-    const shapes = Object.assign({}, ...rows.map((other) => shapeOf(other.input))) as typeof shape;
-    for (const field of rows.flatMap((other) => Object.keys(typedOf(other, flags)))) {
-      if (!(field in shape))
-        throw new UsageError(`--${flagOf(field, shapes[field])}: leave it out here`);
-    }
+    const isOther = (field: string) =>
+      flags[field] !== undefined && !COMMON.has(field) && !(field in shape);
+    const other = command.options.find((option) => isOther(option.attributeName()));
+    if (other !== undefined) throw new UsageError(`${other.long}: leave it out here`);
     if (flags.why !== undefined && !takesWhy(row)) {
       throw new UsageError('--why: leave it out here; nothing is changed');
     }
     await runOperation(context, command, row, { ...typed, ...typedOf(row, flags) });
   });
 }
+
+/** The flags that are no fields of the input. */
+const COMMON: ReadonlySet<string> = new Set(['why', 'yes', 'csv', 'wait']);
 
 /** Whether it is recorded, and so has a reason. */
 const takesWhy = (row: Operation): boolean =>
@@ -106,12 +108,12 @@ function addFlags(command: Command, row: Operation, isOneOfSeveral = false): voi
 /** The values of the flags of an operation, by the names of its fields. */
 export function typedOf(row: Operation, flags: Typed): Typed {
   const args = new Set(argumentsOf(row));
-  const names = Object.entries(shapeOf(row.input)).filter(([name]) => !args.has(name));
-  const fields = names.map(([name, schema]) => [name, flags[camel(flagOf(name, schema))]]);
-  return Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as Typed;
+  const names = Object.keys(shapeOf(row.input)).filter((name) => !args.has(name));
+  const given = names.filter((name) => flags[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, flags[name]]));
 }
 
-/** What is known of a field: its schema, its description, and whether it has to be given. */
+/** The description of a field, and whether it has to be given. */
 function about(schema: z.ZodType | undefined) {
   const isRequired = schema?.safeParse(undefined).success === false;
   let description = schema?.description;
@@ -120,7 +122,7 @@ function about(schema: z.ZodType | undefined) {
     inner = inner.unwrap() as z.ZodType;
     ({ description } = inner);
   }
-  return { field: schema, description: description ?? '', isRequired };
+  return { description: description ?? '', isRequired };
 }
 
 function optionOf(name: string, schema: z.ZodType, isOneOfSeveral: boolean): Option {
@@ -128,13 +130,14 @@ function optionOf(name: string, schema: z.ZodType, isOneOfSeveral: boolean): Opt
   const inner = innerField(schema);
   const kind = kindOf(schema);
   const flag = `--${flagOf(name, schema)}`;
-  if (kind === 'boolean') return new Option(flag, description);
+  if (kind === 'boolean') return optionFor(name, flag, description);
   const words =
     inner instanceof z.ZodEnum
       ? `${description}: ${inner.options.join(', ')}`
       : inSystemWords(description);
   const more = kind === 'array' ? '...' : '';
-  const option = new Option(
+  const option = optionFor(
+    name,
     `${flag} <${placeholderOf(schema, flagOf(name, schema))}${more}>`,
     words,
   );
@@ -155,7 +158,3 @@ function optionOf(name: string, schema: z.ZodType, isOneOfSeveral: boolean): Opt
 function placeholderOf(schema: z.ZodType, name: string): string {
   return metaOf(schema, 'takes') ?? (kindOf(schema) === 'number' ? 'n' : name);
 }
-
-/** What commander calls a flag. */
-const camel = (flag: string): string =>
-  flag.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -5,10 +5,6 @@ import { countOf } from '../../format/format.ts';
 import { readConfig } from '../open-queue.ts';
 import { wantsJson, writeLines, writeText } from '../output.ts';
 
-interface DoctorFlags {
-  strict?: boolean;
-}
-
 /** `notices doctor`: checks everything that sending needs, and shows how to fix problems. */
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
@@ -16,28 +12,24 @@ export function doctorCommand(context: CommandContext): Command {
       'Checks configuration, Redis, the service and the queue, and shows how to fix problems; its exit code can gate a deployment.',
     )
     .option('--strict', 'exit with 1 also for warnings')
-    .action(async (flags: DoctorFlags, command: Command) => {
+    .action(async ({ strict }: { strict?: boolean }, command: Command) => {
       const json = wantsJson(command);
       const report = json
         ? () => {}
         : (finding: Finding) => writeLines(context.stdout, linesOf(finding));
       // Imported here because it loads the whole worker.
       const { examine, examineConfig } = await import('./examine.ts');
-      const found = examineConfig(context.env);
-      for (const finding of found) report(finding);
-      const usable = worstOf(found) !== 'fail';
-      const config = usable ? await readConfig(context) : undefined;
-      const findings =
-        config === undefined
-          ? found
-          : await untilStopped(context, async (signal) => [
-              ...found,
-              ...(await examine(config, signal, report)),
-            ]);
+      const findings = examineConfig(context.env);
+      for (const finding of findings) report(finding);
+      if (worstOf(findings) !== 'fail') {
+        const config = await readConfig(context);
+        const examined = await untilStopped(context, (signal) => examine(config, signal, report));
+        findings.push(...examined);
+      }
       const worst = worstOf(findings);
       if (json) writeText(context.stdout, `${JSON.stringify({ worst, findings }, null, 2)}\n`);
       else writeLines(context.stdout, ['', summaryOf(findings)]);
-      context.end(exitCodeFor(findings, flags.strict === true));
+      context.end(exitCodeFor(findings, strict === true));
     });
 }
 

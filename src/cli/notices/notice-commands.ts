@@ -18,7 +18,7 @@ export const showCommand = (context: CommandContext): Command =>
     ),
     ['[id]', 'id of the notice'],
     [showNotice, showByKey],
-    ([id], { key }) => {
+    ([id], { idempotencyKey: key }) => {
       if ((id === undefined) === (key === undefined))
         throw new UsageError('use either an id or --key');
       return id === undefined ? { row: showByKey } : { row: showNotice, typed: { id } };
@@ -37,7 +37,8 @@ export const cancelCommand = (context: CommandContext): Command =>
     ),
     ['[id]', 'id of the batch or notice; without it all that the flags select'],
     [cancelSelected, cancelBatch, cancelNotice, cancelByKey],
-    async ([id], { why: _why, yes: _yes, releaseKey: _key, apiKey, key, ...selects }) => {
+    async ([id], { why: _why, yes: _yes, releaseKey: _key, apiKey, ...others }) => {
+      const { idempotencyKey: key, ...selects } = others;
       const given = [id, key, Object.values(selects)[0]];
       if (given.filter((one) => one !== undefined).length !== 1) {
         throw new UsageError('use either an id, --key, or flags that select such as --template');

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { SUPPRESS_REASONS, type SuppressReason } from '../../contracts/suppression.ts';
+import { SUPPRESS_REASONS } from '../../contracts/suppression.ts';
 import type { OpenSource } from '../../batch/source/open-source.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { appendAudit } from '../../ops/audit.ts';
@@ -26,90 +26,56 @@ export interface FileFlags extends ReadingFlags {
   readonly allowRemoving?: number;
 }
 
-/** Maximum number of refused rows that are named. */
+/** Maximum number of rows that are named. */
 const MAX_SHOWN = 5;
 
-/** A file of numbers. Rows that have none are counted, and the first are named. */
-class NumberFile {
-  readonly #source: OpenSource;
-  rows = 0;
-  refused = 0;
-  readonly problems: string[] = [];
+/** What was read of a list. Rows without a number are counted, and the first are named. */
+interface ReadNumbers {
+  rows: number;
+  refused: number;
+  readonly problems: string[];
+}
 
-  private constructor(source: OpenSource) {
-    this.#source = source;
-  }
+const NOTHING_READ = (): ReadNumbers => ({ rows: 0, refused: 0, problems: [] });
 
-  static async open(
-    { stdin }: Pick<CommandContext, 'stdin'>,
-    name: string,
-    { delimiter, encoding, contact }: FileFlags,
-    signal: AbortSignal,
-  ): Promise<NumberFile> {
-    const { openSource } = await import('../../batch/source/open-source.ts');
-    const source = await openSource(name === '-' ? stdin : name, {
-      format: undefined,
-      delimiter,
-      encoding: encoding ?? 'utf-8',
-      header: true,
-      map: contact === undefined ? undefined : { contact },
-      passThrough: true,
-      signal,
-      // As add reads them: COUNTRY is of the lists that are sent to.
-      rules: { anyForm: true },
-    });
-    return new NumberFile(source);
-  }
-
-  /**
-   * Reads them, from the beginning.
-   * @throws NoticeQueueError SOURCE_INVALID where the file was written since it was opened
-   */
-  async *numbers(): AsyncGenerator<NumberToAdd> {
-    [this.rows, this.refused] = [0, 0];
-    this.problems.length = 0;
-    await this.#source.verify?.();
-    const { rows } = await this.#source.read();
-    for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
-      for (const part of next.value) {
-        if (!('check' in part)) {
-          const from = part.from === 0 ? 0 : (part.block.ends[part.from - 1] ?? 0);
-          // Each starts with a comma.
-          const json = part.block.json.toString('utf8', from + 1, part.block.ends[part.to - 1]);
-          for (const one of JSON.parse(`[${json}]`) as NumberRow[]) yield this.#taken(one);
-        } else if (part.check.kind === 'contact') {
-          yield this.#taken(JSON.parse(part.check.json) as NumberRow, part.row);
-        } else this.#refuse(part.row, part.check.reason);
+/**
+ * Reads the numbers of a list, from the beginning.
+ *
+ * @throws NoticeQueueError SOURCE_INVALID where the file was written since it was opened
+ */
+async function* numbersOf(source: OpenSource, read: ReadNumbers): AsyncGenerator<NumberToAdd> {
+  const note = (row: number, text: string) => {
+    if (read.problems.length < MAX_SHOWN) read.problems.push(`row ${row}: ${text}`);
+  };
+  const taken = ({ contact, reason = '' }: NumberRow, row = read.rows + 1): NumberToAdd => {
+    read.rows += 1;
+    const text = String(reason).trim().toLowerCase();
+    if (text === '') return { number: contact, reason: 'opt-out' };
+    const known = SUPPRESS_REASONS.find((one) => one === text);
+    if (known === undefined) {
+      note(row, `expected ${SUPPRESS_REASONS.join(', ')} as the reason; "other" is taken`);
+    }
+    return { number: contact, reason: known ?? 'other' };
+  };
+  await source.verify?.();
+  const { rows } = await source.read();
+  for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
+    for (const part of next.value) {
+      if (!('check' in part)) {
+        const from = part.from === 0 ? 0 : (part.block.ends[part.from - 1] ?? 0);
+        // Each starts with a comma.
+        const json = part.block.json.toString('utf8', from + 1, part.block.ends[part.to - 1]);
+        for (const one of JSON.parse(`[${json}]`) as NumberRow[]) yield taken(one);
+      } else if (part.check.kind === 'contact') {
+        yield taken(JSON.parse(part.check.json) as NumberRow, part.row);
+      } else {
+        read.rows += 1;
+        read.refused += 1;
+        note(part.row, part.check.reason);
       }
     }
-    await this.#source.verify?.();
   }
-
-  async close(): Promise<void> {
-    await this.#source.close?.();
-  }
-
-  #taken({ contact, reason = '' }: NumberRow, row = this.rows + 1): NumberToAdd {
-    this.rows += 1;
-    const known = SUPPRESS_REASONS.find((one) => one === String(reason).trim().toLowerCase());
-    if (known === undefined && String(reason).trim() !== '') {
-      this.#note(
-        `row ${row}: expected ${SUPPRESS_REASONS.join(', ')} as the reason; "other" is taken`,
-      );
-    }
-    const fallback: SuppressReason = String(reason).trim() === '' ? 'opt-out' : 'other';
-    return { number: contact, reason: known ?? fallback };
-  }
-
-  #refuse(row: number, reason: string): void {
-    this.rows += 1;
-    this.refused += 1;
-    this.#note(`row ${row}: ${reason}`);
-  }
-
-  #note(text: string): void {
-    if (this.problems.length < MAX_SHOWN) this.problems.push(text);
-  }
+  await source.verify?.();
 }
 
 interface NumberRow {
@@ -124,11 +90,12 @@ export function importList(
   name: string,
   flags: FileFlags,
 ): Promise<void> {
-  return withFile(context, name, flags, async (file, _, { list, room, recorded }) => {
+  return withFile(context, name, flags, async (source, { list, room, recorded }) => {
+    const read = NOTHING_READ();
     const { added } = await recorded('imported', async (done) => {
-      await addAll(list, file.numbers(), room, done);
+      await addAll(list, numbersOf(source, read), room, done);
     });
-    const { rows, refused, problems } = file;
+    const { rows, refused, problems } = read;
     if (rows === 0) throw noNumbers(name);
     const answer = { rows, added, refused, listed: await list.count() };
     print(context, command, answer, () => [
@@ -147,23 +114,25 @@ export async function syncList(
   flags: FileFlags,
 ): Promise<void> {
   if (name === '-') throw new UsageError('sync reads its list twice: name a file instead of -.');
-  await withFile(context, name, flags, async (file, open, { list, room, recorded }) => {
-    const wanted = await printsOfAll(list, file.numbers());
-    if (file.refused > 0) {
+  await withFile(context, name, flags, async (source, { redis, keys, list, room, recorded }) => {
+    const read = NOTHING_READ();
+    const wanted = await printsOfAll(list, numbersOf(source, read));
+    const { rows, refused, problems } = read;
+    if (refused > 0) {
       throw new UsageError(
-        `${name}: ${countOf(file.refused, 'row')} refused, such as ${file.problems[0] ?? ''}; nothing was changed`,
+        `${name}: ${countOf(refused, 'row')} refused, such as ${problems[0] ?? ''}; nothing was changed`,
       );
     }
-    if (file.rows === 0) throw noNumbers(name);
-    const { toAdd, toRemove } = await differenceTo(open.redis, open.keys, wanted);
+    if (rows === 0) throw noNumbers(name);
+    const { toAdd, toRemove } = await differenceTo(redis, keys, wanted);
     if (flags.yes === true) refuseLoss(toRemove.length, await list.count(), flags.allowRemoving);
     const question = `Add ${countOf(toAdd, 'number')} to the do-not-send list and remove ${formatCount(toRemove.length)}?`;
     if (toAdd + toRemove.length > 0 && !(await agreed(context, question, flags.yes))) return;
     const { added, removed } = await recorded('synced', async (done) => {
-      await addAll(list, file.numbers(), room, done);
+      await addAll(list, numbersOf(source, NOTHING_READ()), room, done);
       await removeAll(list, toRemove, done);
     });
-    const answer = { rows: file.rows, added, removed, listed: await list.count() };
+    const answer = { rows, added, removed, listed: await list.count() };
     print(context, command, answer, () => [
       `${formatCount(added)} added, ${formatCount(removed)} removed.`,
     ]);
@@ -186,9 +155,9 @@ function refuseLoss(removed: number, listed: number, allowed: number | undefined
 }
 
 /** `notices suppress export`. */
-export function exportList(context: CommandContext, why: string | undefined): Promise<void> {
-  return run(context, { why }, async ({ redis, keys }, { audited }) => {
-    await audited('exported');
+export function exportList(context: CommandContext, why = ''): Promise<void> {
+  return withLedger(context, async ({ redis, keys }) => {
+    await appendAudit({ redis, keys }, { who: currentUser(), why }, { ...ENTRY, as: 'exported' });
     const { csvLine } = await import('../../batch/failures/csv-line.ts');
     let written = 0;
     await writeOut(context.stdout, csvLine(['hash', 'reason', 'since']));
@@ -201,64 +170,54 @@ export function exportList(context: CommandContext, why: string | undefined): Pr
   });
 }
 
-/** The list, and how what was done with it is recorded. */
-interface Tools {
+const ENTRY = { what: 'suppress', target: 'do-not-send list' } as const;
+
+/** What the commands that change the list work with. */
+interface Tools extends OpenLedger {
   readonly list: DoNotSendList;
   readonly room: MemoryRoom;
-  readonly audited: (as: string, contacts?: number) => Promise<void>;
   /** Runs what changes the list, and records how much it did, also where it is stopped or fails. */
   readonly recorded: (as: string, use: (done: Done) => Promise<void>) => Promise<Done>;
 }
 
-/** Opens the list, and runs a command on it until it is stopped. */
-async function run(
+/** Opens the do-not-send list and a file of numbers, and runs a command on them until it is stopped. */
+function withFile(
   context: CommandContext,
-  { why = '' }: Pick<FileFlags, 'why'>,
-  use: (open: OpenLedger, tools: Tools, signal: AbortSignal) => Promise<void>,
+  name: string,
+  { delimiter, encoding, contact, why = '' }: FileFlags,
+  use: (source: OpenSource, tools: Tools) => Promise<void>,
 ): Promise<void> {
-  await untilStopped(context, (signal) =>
-    withLedger(context, (open) => {
+  return untilStopped(context, (signal) =>
+    withLedger(context, async (open) => {
       const { redis, keys, sealing } = open;
-      const list = new DoNotSendList(redis, keys, sealing);
-      const audited = (as: string, contacts?: number) =>
-        appendAudit(
-          open,
-          { who: currentUser(), why },
-          {
-            what: 'suppress',
-            target: 'do-not-send list',
-            as,
-            ...(contacts === undefined ? {} : { contacts }),
-          },
-        );
       const recorded: Tools['recorded'] = async (as, change) => {
         const done = { added: 0, removed: 0 };
         try {
           await change(done);
         } finally {
-          await audited(as, done.added + done.removed);
+          const contacts = done.added + done.removed;
+          await appendAudit(open, { who: currentUser(), why }, { ...ENTRY, as, contacts });
         }
         return done;
       };
-      const room = new MemoryRoom(redis, 'lists');
-      return use(open, { list, room, audited, recorded }, signal);
+      const { openSource } = await import('../../batch/source/open-source.ts');
+      const source = await openSource(name === '-' ? context.stdin : name, {
+        format: undefined,
+        delimiter,
+        encoding: encoding ?? 'utf-8',
+        header: true,
+        map: contact === undefined ? undefined : { contact },
+        passThrough: true,
+        signal,
+        // As add reads them: COUNTRY is of the lists that are sent to.
+        rules: { anyForm: true },
+      });
+      const list = new DoNotSendList(redis, keys, sealing);
+      try {
+        await use(source, { ...open, list, room: new MemoryRoom(redis, 'lists'), recorded });
+      } finally {
+        await source.close?.();
+      }
     }),
   );
-}
-
-/** The same, with a file of numbers. */
-function withFile(
-  context: CommandContext,
-  name: string,
-  flags: FileFlags,
-  use: (file: NumberFile, open: OpenLedger, tools: Tools) => Promise<void>,
-): Promise<void> {
-  return run(context, flags, async (open, tools, signal) => {
-    const file = await NumberFile.open(context, name, flags, signal);
-    try {
-      await use(file, open, tools);
-    } finally {
-      await file.close();
-    }
-  });
 }
