@@ -19,7 +19,6 @@ export interface Surroundings {
   readonly stdin: Input;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Emits SIGINT and SIGTERM. */
   readonly signals: Pick<EventEmitter, 'once' | 'off'>;
 }
 
@@ -40,6 +39,8 @@ export function processSurroundings(): Surroundings {
   return { env: processEnvironment(), stdin, stdout, stderr, signals: process };
 }
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
 /** Runs `use` with a signal that Ctrl-C and SIGTERM abort; a second one ends the process at once. */
 export async function untilStopped<Result>(
   { signals }: Pick<CommandContext, 'signals'>,
@@ -47,28 +48,16 @@ export async function untilStopped<Result>(
 ): Promise<Result> {
   const stop = new AbortController();
   const onSignal = () => stop.abort();
-  signals.once('SIGINT', onSignal);
-  signals.once('SIGTERM', onSignal);
-  signals.once('SIGHUP', onSignal);
+  for (const name of SIGNALS) signals.once(name, onSignal);
   try {
     return await use(stop.signal);
   } finally {
-    signals.off('SIGINT', onSignal);
-    signals.off('SIGTERM', onSignal);
-    signals.off('SIGHUP', onSignal);
+    for (const name of SIGNALS) signals.off(name, onSignal);
   }
 }
 
 /** Said by a command that a signal has stopped. */
 export const STOPPED = 'Stopped. Run the command again for the rest.';
-
-/** Resolves when the signal is aborted, at once where it is already. */
-export function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
 
 /** The user who runs the command, for the audit stream: `name@host`. */
 export function currentUser(): string {

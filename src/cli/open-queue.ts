@@ -1,7 +1,9 @@
 import type { Config } from '../config/config.ts';
-import type { NoticeQueue } from '../producer/notice-queue.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import type { Actor, AuditEntry } from '../ops/audit.ts';
 import type { OperationContext } from '../ops/operations/operation.ts';
-import type { CommandContext } from './command-context.ts';
+import type { NoticeQueue } from '../producer/notice-queue.ts';
+import { currentUser, type CommandContext } from './command-context.ts';
 
 /** What operations work with, and the configuration. */
 export interface OpenLedger extends OperationContext {
@@ -58,4 +60,21 @@ export async function openQueue(config: Config): Promise<NoticeQueue> {
   const { NoticeQueue } = await import('../producer/notice-queue.ts');
   const { optionsOf } = await import('../producer/options.ts');
   return new NoticeQueue(optionsOf(config));
+}
+
+/**
+ * Records in the audit stream what was queued. Where that fails, the command still succeeds, with a warning: run
+ * again, it would queue once more.
+ */
+export async function recordDone(
+  context: Pick<CommandContext, 'env' | 'warn'>,
+  { why, ...entry }: AuditEntry & Pick<Actor, 'why'>,
+): Promise<void> {
+  const { appendAudit } = await import('../ops/audit.ts');
+  try {
+    await withLedger(context, (open) => appendAudit(open, { who: currentUser(), why }, entry));
+  } catch (error) {
+    if (!(error instanceof NoticeQueueError)) throw error;
+    context.warn(`it is not in the audit stream (${error.code})`);
+  }
 }

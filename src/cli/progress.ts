@@ -50,16 +50,10 @@ export class ProgressLines {
   }
 }
 
-/** One measurement: the amount done at a time. */
-interface RateReading {
-  readonly at: number;
-  readonly done: number;
-}
-
 /** Rate of progress over the last seconds, so that changes of speed show soon. */
 export class ProgressRate {
   readonly #windowMs: number;
-  #readings: RateReading[] = [];
+  #readings: { readonly at: number; readonly done: number }[] = [];
 
   /** @param windowMs length of the window, in milliseconds */
   constructor(windowMs = 10_000) {

@@ -3,9 +3,10 @@ import { retryWhileAway } from '../../batch/import/retry-while-away.ts';
 import { CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
 import { formatCount, formatDuration, formatRate } from '../../format/format.ts';
 import { readBatch, type BatchAnswer, type BatchReport } from '../../ops/answers/batch.ts';
+import { describeBatch } from '../../ops/batch-words.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { OpenLedger } from '../open-queue.ts';
-import { writeJsonLine, writeText } from '../output.ts';
+import { writeJsonLine, writeLines, writeText } from '../output.ts';
 import { ProgressLines, ProgressRate } from '../progress.ts';
 
 /** Refresh interval, in milliseconds. */
@@ -25,8 +26,8 @@ export interface FollowOptions {
 }
 
 /**
- * Shows the progress of a batch until it ends or `signal` is aborted. The reason why a batch is not sending is written
- * once, when it changes.
+ * Shows the progress of a batch until it ends or `signal` is aborted, and then the batch. The reason why a batch is not
+ * sending is written once, when it changes.
  *
  * @returns the last state of the batch
  * @throws UsageError when the batch was deleted, NoticeQueueError when Redis stays unavailable
@@ -62,6 +63,8 @@ export async function followBatch(
     }
     if (isOver(batch) || isStopped || signal.aborted || !(lines.isRead || ofImport)) {
       lines.end();
+      if (json) await writeJsonLine(stdout, { event: 'batch', ...view });
+      else writeLines(stdout, describeBatch(view, Date.now()));
       return view;
     }
     await setTimeout(EVERY_MS, undefined, { signal }).catch(() => {});

@@ -8,8 +8,7 @@ import { countOf, formatCount, roughDuration, table } from '../../format/format.
 import { writeInstant } from '../../format/time.ts';
 import { UsageError, type CommandContext, untilStopped } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
-import { recordDone } from '../record-done.ts';
-import { withLedger, openQueue, readConfig, type OpenLedger } from '../open-queue.ts';
+import { openQueue, readConfig, recordDone, withLedger, type OpenLedger } from '../open-queue.ts';
 import { writeJsonLine, wantsJson, writeLines, writeText } from '../output.ts';
 
 /** Maximum number of lines of the list in the report; the rejects file has all of them. */
@@ -62,8 +61,7 @@ async function importList(
   signal: AbortSignal,
 ): Promise<ImportReport | undefined> {
   const { maxRefused: _, yes: _yes, wait: _wait, why = '', bisect, ...options } = flags;
-  const config = await readConfig(context);
-  const queue = await openQueue(config);
+  const queue = await openQueue(await readConfig(context));
   const { ImportProgressView } = await import('./import-progress.ts');
   const writeEvent = (event: object) => void writeJsonLine(context.stdout, event);
   const view = new ImportProgressView(
@@ -79,7 +77,7 @@ async function importList(
   const record = async (batch: string, as: string, contacts: number) => {
     if (flags.dryRun === true) return;
     const entry = { what: 'import', target: `batch ${batch}`, as, why } as const;
-    await recordDone(context, config, { ...entry, contacts });
+    await recordDone(context, { ...entry, contacts });
   };
   try {
     const report = await queue.import(file === '-' ? context.stdin : file, {
@@ -219,21 +217,16 @@ async function wait(
   json: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const [{ describeBatch, notAccepted }, { followBatch, isOver }, { retryWhileAway }] =
-    await Promise.all([
-      import('../../ops/batch-words.ts'),
-      import('./follow-batch.ts'),
-      import('../../batch/import/retry-while-away.ts'),
-    ]);
+  const [{ notAccepted }, { followBatch, isOver }, { retryWhileAway }] = await Promise.all([
+    import('../../ops/batch-words.ts'),
+    import('./follow-batch.ts'),
+    import('../../batch/import/retry-while-away.ts'),
+  ]);
   const follow = async (open: OpenLedger) => {
     // Its exit code is an answer, too.
     const view = await followBatch(context, open, id, { json, signal, ofImport: true });
-    if (json) await writeJsonLine(context.stdout, { event: 'batch', ...view });
-    else {
-      writeLines(context.stdout, describeBatch(view, Date.now()));
-      if (!isOver(view.batch)) {
-        writeText(context.stderr, view.continueImport === null ? STOPPED : IMPORT_STOPPED);
-      }
+    if (!json && !isOver(view.batch)) {
+      writeText(context.stderr, view.continueImport === null ? STOPPED : IMPORT_STOPPED);
     }
     return isOver(view.batch) && notAccepted(view.batch) === 0;
   };

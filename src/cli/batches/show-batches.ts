@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import { describeBatch } from '../../ops/batch-words.ts';
 import { batch } from '../../ops/operations/batches.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
 import { operationCommand } from '../operation-command.ts';
-import { print, wantsJson, writeJsonLine } from '../output.ts';
+import { wantsJson } from '../output.ts';
 import { parsed, runOperation } from '../run-operation.ts';
 
 /** `notices batch ID`: state, progress and failures of one batch. */
@@ -22,11 +21,9 @@ export function batchCommand(context: CommandContext): Command {
     const { followBatch } = await import('./follow-batch.ts');
     await withLedger(context, async (open) => {
       const json = wantsJson(command);
-      const view = await untilStopped(context, (signal) =>
+      await untilStopped(context, (signal) =>
         followBatch(context, open, id, { json, signal, ofImport: false }),
       );
-      if (json) await writeJsonLine(context.stdout, { event: 'batch', ...view });
-      else print(context, command, view, () => describeBatch(view, Date.now()));
     });
   });
 }

@@ -16,8 +16,7 @@ import {
 } from '../arguments.ts';
 import { UsageError, type CommandContext, type Input } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
-import { recordDone } from '../record-done.ts';
-import { openQueue, readConfig } from '../open-queue.ts';
+import { openQueue, readConfig, recordDone } from '../open-queue.ts';
 import { print } from '../output.ts';
 
 /** Flags of which a notice is made. */
@@ -63,14 +62,13 @@ export function sendCommand(context: CommandContext): Command {
       const parts = { templateCode, contact, var: pairs, scheduleType, chatSenderKey, senderKey };
       const notice =
         file === undefined ? noticeFrom(parts) : await noticeIn(file, parts, context.stdin);
-      const config = await readConfig(context);
-      const queue = await openQueue(config);
+      const queue = await openQueue(await readConfig(context));
       try {
         const receipt = await queue.send(notice, options);
         if (!receipt.duplicate) {
           const entry = { what: 'send', target: receipt.id, as: 'queued' } as const;
           const { contacts } = receipt;
-          await recordDone(context, config, { ...entry, contacts, why });
+          await recordDone(context, { ...entry, contacts, why });
         }
         print(context, command, receipt, () => [
           receipt.duplicate

@@ -1,8 +1,9 @@
+import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { EMULATOR_DEFAULTS } from '../../emulator/options.ts';
 import type { EmulatorOptions } from '../../emulator/options.ts';
 import { collect, duration, optionFor, wholeNumber } from '../arguments.ts';
-import { UsageError, type CommandContext, aborted, untilStopped } from '../command-context.ts';
+import { UsageError, type CommandContext, untilStopped } from '../command-context.ts';
 import { print } from '../output.ts';
 
 const MAX_MS = 2_147_483_647;
@@ -93,7 +94,7 @@ export function emulatorCommand(context: CommandContext): Command {
           { url: emulator.url, control: `${emulator.url}/control/record` },
           () => [`emulator at ${emulator.url}, its record at ${emulator.url}/control/record`],
         );
-        await aborted(signal);
+        if (!signal.aborted) await once(signal, 'abort');
         await emulator.close();
       });
       context.end(0);

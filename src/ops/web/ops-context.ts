@@ -30,13 +30,9 @@ export async function openOps(config: Config, logger: Logger) {
   const { redis: settings, account, worker } = config;
   const keys = keysOf(settings.prefix, account);
   const redisWatch = new RedisErrorMonitor(settings);
+  const onError = (error: unknown) => redisWatch.failed(error);
   // Commands fail at once while Redis is away, and within this time when it hangs.
-  const redis = connectRedis(
-    settings,
-    'ops',
-    (error) => redisWatch.failed(error),
-    COMMAND_TIMEOUT_MS,
-  );
+  const redis = connectRedis(settings, 'ops', onError, COMMAND_TIMEOUT_MS);
   redis.on('ready', () => redisWatch.recovered());
   // Otherwise the first request fails while the connection is being established.
   await readyWithin(redis, START_TIMEOUT_MS);
@@ -44,7 +40,6 @@ export async function openOps(config: Config, logger: Logger) {
   const chunkQueue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
   const notices = new NoticeQueue(optionsOf(config));
   const closing = new AbortController();
-  const onError = (error: unknown) => redisWatch.failed(error);
   const fleet = { redis, keys, rateLimit: worker.rateLimit.limit, onError };
   const shared = operationContext(redis, config, onError);
   const context = {

@@ -50,6 +50,8 @@ const TIMEOUT_CHECK_MS = 1_000;
 /** Requests per caller and minute, unless the route has its own limit. */
 const PER_MINUTE = 1_200;
 const MINUTE_MS = 60_000;
+/** Callers, and with a limit of their own their routes, that are counted; the one that was idle for longest is forgotten. */
+const MOST_COUNTED = 50_000;
 
 /**
  * Builds the ops server: pages, JSON API, health. It does not listen yet.
@@ -76,7 +78,13 @@ export async function buildOpsServer(
   });
   app.server.maxConnections = MOST_CONNECTIONS;
   await app.register(cookie);
-  await app.register(rateLimit, { global: false });
+  await app.register(rateLimit, {
+    global: false,
+    max: ({ routeOptions }) => routeOptions.config.perMinute ?? PER_MINUTE,
+    timeWindow: MINUTE_MS,
+    keyGenerator,
+    cache: MOST_COUNTED,
+  });
   app.decorateRequest('identity', undefined);
   app.decorateRequest('isSecure', false);
   app.decorateRequest('prefix', '');
@@ -172,13 +180,7 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
     isLoopbackHost(config.host),
     config.trustedProxy.length > 0,
   );
-  const limits = new Map<number, ReturnType<FastifyInstance['createRateLimit']>>();
-  const limitOf = (max: number) => {
-    const limit =
-      limits.get(max) ?? app.createRateLimit({ max, timeWindow: MINUTE_MS, keyGenerator });
-    limits.set(max, limit);
-    return limit;
-  };
+  const limit = app.createRateLimit();
   app.addHook('onRequest', async (request, reply) => {
     // Each proxy of a chain adds to the list; the browser reached the first.
     const isProxied = access.isProxied(request);
@@ -197,7 +199,7 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
     }
     const now = Date.now();
     const identity = access.identify(request, now);
-    const { needs, kind, perMinute = PER_MINUTE } = request.routeOptions.config;
+    const { needs, kind } = request.routeOptions.config;
     const isByPerson =
       needs !== 'open' &&
       !BY_OPEN_PAGE.test(request.url) &&
@@ -208,7 +210,7 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
       session !== undefined &&
       (await isSessionOver(context.redis, context.keys, session, now, usedFrom));
     if (!isOver) request.identity = identity;
-    const limited = await limitOf(perMinute)(request);
+    const limited = await limit(request);
     if (!limited.isAllowed && limited.isExceeded) {
       return refuse(new TooManyRequests(limited.ttlInSeconds), request, reply, context);
     }

@@ -34,7 +34,7 @@ export interface AnswerDoc {
 }
 
 /** The definition of a route, whose handler gets the input that its schema has parsed. */
-interface RouteSpec<Input extends z.ZodType | undefined> {
+export interface RouteSpec<Input extends z.ZodType | undefined> {
   readonly method: 'GET' | 'POST';
   /** Path with `:name` for parameters. */
   readonly path: string;
@@ -58,11 +58,11 @@ interface RouteSpec<Input extends z.ZodType | undefined> {
   /** Schema of the body for the document, where the handler validates more than `input` does. */
   readonly bodyDoc?: z.ZodType;
   /** Answers a page, a stream, bytes, an object that becomes JSON; nothing where it has redirected. */
-  readonly handle: (
-    call: RouteCall<Input extends z.ZodType ? z.output<Input> : undefined>,
-    context: OpsContext,
-  ) => unknown;
+  readonly handle: (call: RouteCall<InputOf<Input>>, context: OpsContext) => unknown;
 }
+
+/** What the schema of a route makes of its input. */
+export type InputOf<Input> = Input extends z.ZodType ? z.output<Input> : undefined;
 
 /** A route of the table. */
 export interface Route extends Omit<RouteSpec<z.ZodType>, 'handle'> {

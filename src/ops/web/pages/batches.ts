@@ -41,8 +41,7 @@ export const BATCHES = page({
       const input = parseInput(operation.input, select, 'REQUEST_INVALID');
       const list = await listBatches(context, input, now);
       const { batches, total, next } = list;
-      const isFiltered = Object.values(given).some((text) => text !== undefined);
-      if (total === 0 && !isFiltered) return NONE;
+      if (total === 0 && !ui.isFiltered(given)) return NONE;
       const older = next !== null && ui.linkWith('/batches', { ...given, offset: next });
       return [
         form(),

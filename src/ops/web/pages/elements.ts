@@ -198,6 +198,9 @@ function inputField({ input }: Operation, name: string, label: string): Html {
     : html`<label>${label} <input name="${name}" autocomplete="off" spellcheck="false" /></label>`;
 }
 
+export const isFiltered = (given: GivenInput): boolean =>
+  Object.values(given).some((value) => value !== undefined);
+
 /** A field of a filter: its name in the query, its label, and its choices or an example. */
 export type FilterField = readonly [
   name: string,
@@ -208,11 +211,10 @@ export type FilterField = readonly [
 /** A form that filters a list: its fields are in the URL, so that it works without script. */
 export function filter(
   path: string,
-  given: Readonly<Record<string, string | number | undefined>>,
+  given: GivenInput,
   fields: readonly FilterField[],
   problem?: string,
 ): Html {
-  const isChosen = Object.values(given).some((value) => value !== undefined);
   return html`<form method="get" action="${path}" class="card filter" role="search">
     ${fields.map(([name, label, choices]) => {
       const value = String(given[name] ?? '');
@@ -220,7 +222,7 @@ export function filter(
     })}
     <p class="send">
       <button type="submit">Filter</button>
-      ${isChosen && link(path, 'Show all')}
+      ${isFiltered(given) && link(path, 'Show all')}
     </p>
     ${problem !== undefined && html`<p class="problem" role="alert">Not filtered: ${problem}</p>`}
   </form>`;

@@ -6,7 +6,7 @@ import type { FindReport } from '../../../search/find-answer.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../../operations/number.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { Route } from '../http/route.ts';
-import { batchLink, code, dot, moment, note, noticeLink, quiet, table } from './elements.ts';
+import { batchLink, card, code, dot, moment, note, noticeLink, quiet, table } from './elements.ts';
 import type { PageView } from './elements.ts';
 import { csrfField, page } from './layout.ts';
 
@@ -22,7 +22,7 @@ export const FIND: readonly Route[] = [
     view: (call, context) => (canFind(context) ? searchForm(call) : SWITCHED_OFF),
   }),
   page({
-    method: 'POST',
+    reads: true,
     path: '/find',
     title: 'Find',
     summary: 'What happened to the notices for that number.',
@@ -91,11 +91,8 @@ function outcome({ notices, contacts, searched }: FindReport, view: PageView): H
     ],
     rows,
   );
-  return html`<section class="card" id="found">
-    <h2>Found</h2>
-    ${rows.length === 0 ? html`<p role="status">Nothing was found.</p>` : found}
-    ${coverage(searched, now)}
-  </section>`;
+  const none = html`<p role="status">Nothing was found.</p>`;
+  return card('found', 'Found', [rows.length === 0 ? none : found, coverage(searched, now)], false);
 }
 
 function where(one: FoundRow): Part {

@@ -4,7 +4,7 @@ import { readFleet } from '../../snapshot.ts';
 import type { Identity } from '../access/identity.ts';
 import { assetPath } from '../assets.ts';
 import { html, type Html, type Part } from '../http/html.ts';
-import { route, type Route, type RouteCall } from '../http/route.ts';
+import { route, type InputOf, type Route, type RouteCall, type RouteSpec } from '../http/route.ts';
 import type { OpsContext } from '../ops-context.ts';
 
 /** The viewer of a page, and what is shown beside its content. */
@@ -25,36 +25,26 @@ const NAVIGATION = [
   ['/help', 'Help'],
 ] as const;
 
+type Described = 'path' | 'summary' | 'input' | 'perMinute' | 'reads';
+
 /** A page of the navigation, or below one: its title, its query, and its view of what it reads. */
-interface PageSpec<Input extends z.ZodType | undefined> {
-  readonly path: string;
-  readonly title:
-    string | ((input: Input extends z.ZodType ? z.output<Input> : undefined) => string);
-  readonly summary: string;
+interface PageSpec<Input extends z.ZodType | undefined> extends Pick<RouteSpec<Input>, Described> {
+  readonly title: string | ((input: InputOf<Input>) => string);
   /** Default: its path */
   readonly nav?: (typeof NAVIGATION)[number][0];
-  /** POST where its input must not be part of a URL. */
-  readonly method?: 'GET' | 'POST';
-  readonly input?: Input;
-  readonly perMinute?: number;
-  readonly view: (
-    call: RouteCall<Input extends z.ZodType ? z.output<Input> : undefined>,
-    context: OpsContext,
-  ) => Part | Promise<Part>;
+  readonly view: (call: RouteCall<InputOf<Input>>, context: OpsContext) => Part | Promise<Part>;
 }
 
-/** The route of a page. */
+/** The route of a page: a POST where its input must not be part of a URL. */
 export function page<Input extends z.ZodType | undefined = undefined>(
   spec: PageSpec<Input>,
 ): Route {
-  const { title, nav = spec.path, method = 'GET', view, input, ...rest } = spec;
+  const { title, nav = spec.path, view, ...rest } = spec;
   return route<Input>({
     ...rest,
-    ...(input === undefined ? {} : { input }),
-    method,
+    method: rest.reads === true ? 'POST' : 'GET',
     needs: 'viewer',
     kind: 'page',
-    ...(method === 'POST' ? { reads: true as const } : {}),
     handle: async (call, context) => {
       const main = html`${await view(call, context)}`;
       const shown = typeof title === 'string' ? title : title(call.input);

@@ -6,7 +6,7 @@ import { lookUpNotice } from '../../../notices/look-up.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
 import type { NoticeView } from '../../../notices/notice-state.ts';
 import { FAILED_NOTICE_STATES } from '../../entries.ts';
-import { failures, readFailures, type FailureList } from '../../operations/failures.ts';
+import { failures, readFailures } from '../../operations/failures.ts';
 import { whole } from '../../operations/fields.ts';
 import { scopedKey } from '../../operations/notice.ts';
 import { html, type Html, type Part } from '../http/html.ts';
@@ -37,20 +37,7 @@ const input = failures.input.pick({ state: true, code: true, template: true, lim
   all: z.boolean().optional(),
 });
 
-type Given = Omit<z.output<typeof input>, 'id' | 'limit' | 'until' | 'all'>;
-
-/** What is read for the page, and for which filter. */
-interface NotAccepted extends FailureList {
-  readonly given: Given;
-  readonly all: boolean;
-  /** The same page, where it counts all that match. */
-  readonly countAll: string;
-  /** The filter as operations take it: a form acts on what the page shows, not on what fails later. */
-  readonly selected: Pick<Given, 'state' | 'code' | 'template'> & {
-    readonly before: number;
-    readonly single: boolean | undefined;
-  };
-}
+type NotAccepted = Awaited<ReturnType<typeof read>>;
 
 /** What was not accepted, and the forms that decide on it: single notices by reason, and lists with unknown contacts. */
 export const NOT_ACCEPTED = page({
@@ -72,7 +59,7 @@ async function read(
   context: OpsContext,
   { limit, until, all = false, ...given }: Omit<z.output<typeof input>, 'id'>,
   now: number,
-): Promise<NotAccepted> {
+) {
   const { state, code, template } = given;
   const asked = parseInput(failures.input, { before: given.before }, 'REQUEST_INVALID');
   const first = Math.min(asked.before ?? Infinity, until ?? Infinity);
@@ -83,8 +70,15 @@ async function read(
   const list = await readFailures(context, filter, Math.min(limit, MOST_NOTICES), !all);
   // Clocks may differ: what is shown is always part of what the forms act on.
   const shown = Math.max(now, list.at, ...list.notices.map(({ endedAt = 0 }) => endedAt + 1));
-  const countAll = ui.linkWith('/notices', { ...given, until, all: true });
-  return { ...list, given, all, countAll, selected: { ...filter, before: Math.min(first, shown) } };
+  return {
+    ...list,
+    given,
+    all,
+    /** The same page, where it counts all that match. */
+    countAll: ui.linkWith('/notices', { ...given, until, all: true }),
+    /** The filter as operations take it: a form acts on what the page shows, not on what fails later. */
+    selected: { ...filter, before: Math.min(first, shown) },
+  };
 }
 
 /** A notice by its id, or by an idempotency key of the library or of any sender. */
@@ -111,8 +105,7 @@ function lookUpForm(given = ''): Html {
 
 function ofNotices(found: NotAccepted, view: ui.PageView): Part {
   const { notices, groups, matching, complete, all, given, selected } = found;
-  const isFiltered = Object.values(given).some((value) => value !== undefined);
-  if (matching === 0 && complete && !isFiltered && !all) {
+  if (matching === 0 && complete && !ui.isFiltered(given) && !all) {
     return ui.empty('failed', ui.para('No single notice failed.'));
   }
   const older = ui.linkWith('/notices', { ...given, until: (notices.at(-1)?.endedAt ?? 0) + 1 });

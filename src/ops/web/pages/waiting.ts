@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { countOf, formatCount } from '../../../format/format.ts';
 import { parseInput } from '../../../contracts/parse-input.ts';
-import type { TemplateHold } from '../../../fleet/hold/holds.ts';
 import { WAITING_STATES, type WaitingGroup } from '../../../notices/waiting.ts';
 import { liftHold, placeHold, showHold } from '../../operations/hold.ts';
 import type { OperationOutput } from '../../operations/operations.ts';
@@ -9,13 +8,6 @@ import { cancelSelected, listWaiting } from '../../operations/waiting.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import * as ui from './elements.ts';
 import { page } from './layout.ts';
-
-/** What waits, and the templates that are held. */
-interface WaitingFound {
-  readonly found: OperationOutput<'waiting'>;
-  readonly held: readonly TemplateHold[];
-  readonly queuedAfter: string | undefined;
-}
 
 /** The single notices that wait, by template, and the forms that cancel them or hold their template. */
 export const WAITING = page({
@@ -31,23 +23,28 @@ export const WAITING = page({
     const actor = { who: call.name, why: '', bounded: true };
     const given = call.input;
     const select = parseInput(listWaiting.input, given, 'REQUEST_INVALID');
-    const [found, { templates: held }] = await Promise.all([
+    const [found, { templates }] = await Promise.all([
       listWaiting.run(context, select, actor),
       showHold.run(context, {}, actor),
     ]);
+    const held = new Set(templates.map(({ template }) => template));
     const form = ui.filter('/waiting', given, [
       ['state', 'State', ui.choicesOf(WAITING_STATES)],
       ['template', 'Template', ''],
       ['queuedAfter', 'Queued within', ui.PERIODS],
     ]);
-    const isFiltered = Object.values(given).some((value) => value !== undefined);
-    return [form, shown({ found, held, queuedAfter: given.queuedAfter }, isFiltered, call)];
+    const waiting = { ...found, held, queuedAfter: given.queuedAfter };
+    return [form, shown(waiting, ui.isFiltered(given), call)];
   },
 });
 
-function shown(data: WaitingFound, isFiltered: boolean, view: ui.PageView): Html {
-  const { groups, notices, contacts, complete } = data.found;
-  const holds = new Set(data.held.map(({ template }) => template));
+type Waiting = OperationOutput<'waiting'> & {
+  readonly held: ReadonlySet<string>;
+  readonly queuedAfter: string | undefined;
+};
+
+function shown(waiting: Waiting, isFiltered: boolean, view: ui.PageView): Html {
+  const { groups, notices, contacts, complete, held } = waiting;
   const rest = complete ? '' : ', of those that were read; there are more';
   const sum = `${countOf(notices, 'notice')}, ${countOf(contacts, 'contact')}${rest}.`;
   const list = ui.table<WaitingGroup>(
@@ -56,7 +53,7 @@ function shown(data: WaitingFound, isFiltered: boolean, view: ui.PageView): Html
       ['Template', ({ template }) => template],
       [
         'State',
-        ({ state, template }) => [state, holds.has(template) && [' ', ui.tag('held', 'bad')]],
+        ({ state, template }) => [state, held.has(template) && [' ', ui.tag('held', 'bad')]],
       ],
       ['Notices', (one) => formatCount(one.notices), 'number'],
       ['Contacts', (one) => formatCount(one.contacts), 'number'],
@@ -64,40 +61,38 @@ function shown(data: WaitingFound, isFiltered: boolean, view: ui.PageView): Html
       ['Newest', ({ newest }) => ui.moment(newest, view.now)],
     ],
     groups,
-    (group) => group.template !== '' && actions(group, data, view),
+    (group) => group.template !== '' && actions(group, waiting, view),
   );
   const none = `No single notice waits${isFiltered ? ' that matches' : ''}.`;
-  return html`<section class="card" id="waiting">
-    ${groups.length === 0 ? ui.para(none) : [ui.para(sum), list]}
-    <p class="quiet small">
-      Delayed ones wait for their time or their next attempt. Contacts of lists are on
-      <a href="/batches">Batches</a>.
-    </p>
-  </section>`;
+  const where = html`<p class="quiet small">
+    Delayed ones wait for their time or their next attempt. Contacts of lists are on
+    <a href="/batches">Batches</a>.
+  </p>`;
+  const all = groups.length === 0 ? ui.para(none) : [ui.para(sum), list];
+  return ui.card('waiting', undefined, [all, where], false);
 }
 
 function actions(
-  group: WaitingGroup,
-  { found, held, queuedAfter }: WaitingFound,
+  { state, template, notices, contacts, oldest }: WaitingGroup,
+  { at, complete, held, queuedAfter }: Waiting,
   view: ui.PageView,
 ): Part {
-  const { state, template, notices, contacts, oldest } = group;
-  const what = found.complete ? countOf(notices, 'notice') : 'all of them';
-  const which = found.complete ? `${what} (${countOf(contacts, 'contact')})` : 'All notices';
+  const what = complete ? countOf(notices, 'notice') : 'all of them';
+  const which = complete ? `${what} (${countOf(contacts, 'contact')})` : 'All notices';
   const cancel = ui.action(view, cancelSelected, {
     opens: 'Cancel...',
     says: `${which} of ${template}, ${state} now, will never be sent; what is queued from now on is. This cannot be undone.`,
     given: {
       template,
       state,
-      queuedBefore: found.at,
+      queuedBefore: at,
       queuedAfter: queuedAfter === undefined ? undefined : oldest,
     },
     asks: { releaseKey: 'Release their idempotency keys, so that they can be sent anew' },
     button: `Cancel ${what}`,
     danger: true,
   });
-  const hold = held.some((one) => one.template === template)
+  const hold = held.has(template)
     ? ui.action(view, liftHold, {
         opens: 'Lift the hold...',
         says: `Notices and lists of ${template} are sent again.`,
