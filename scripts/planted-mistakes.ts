@@ -147,10 +147,7 @@ export const PLANTED: readonly Planted[] = [
     file: 'src/cli/batches/refused-limit.ts',
     tests: ['test/cli/batches/batches-progress.test.ts'],
     mistakes: [
-      [
-        'refused * 1_000_000 <= limit.perMillion * rows',
-        'refused * 1_000_000 < limit.perMillion * rows',
-      ],
+      ['refused * 1_000_000 <= perMillion * rows', 'refused * 1_000_000 < perMillion * rows'],
     ],
   },
   {

@@ -33,7 +33,6 @@ export function whyOption(maxLength = 200): Option {
   });
 }
 
-/** Collects the values of an option that can be repeated. */
 export function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }
@@ -56,14 +55,12 @@ export function duration(min: number, max: number, bare?: DurationUnit): (text: 
 export const inSystemZone = (text: string): number | undefined =>
   readTime(text.replace(' ', 'T'), '');
 
-/** Parses a time into milliseconds. */
 export function time(text: string): number {
   const at = inSystemZone(text);
   if (at === undefined) throw new InvalidArgumentError(`Expected ${inSystemWords(TIME_FORMAT)}.`);
   return at;
 }
 
-/** Parses the id of a batch. */
 export function batchId(text: string): string {
   if (!BATCH_ID.test(text)) {
     throw new InvalidArgumentError('Expected 1 to 64 letters, digits, hyphens or underscores.');

@@ -22,7 +22,6 @@ export interface Surroundings {
   readonly signals: Pick<EventEmitter, 'once' | 'off'>;
 }
 
-/** What every command gets. */
 export interface CommandContext extends Surroundings {
   /** Sets the exit code. Default: 0, or that of the error that ends the command. */
   end(code: number): void;

@@ -2,12 +2,9 @@ import type { Command } from 'commander';
 import type { CommandHelp } from '../ops/operations/operation.ts';
 import type { CommandContext } from './command-context.ts';
 
-/** Makes the command for what surrounds this run. */
-type MakeCommand = (context: CommandContext) => Command;
-
 /** A command, before it is loaded. */
 export interface CommandEntry extends CommandHelp {
-  readonly load: () => Promise<MakeCommand>;
+  readonly load: () => Promise<(context: CommandContext) => Command>;
 }
 
 const noticeCommands = () => import('./notices/notice-commands.ts');

@@ -12,7 +12,6 @@ export function writeLines(output: Pick<Output, 'write'>, lines: readonly string
   output.write(`${lines.map(terminalLine).join('\n')}\n`);
 }
 
-/** Whether results are written as JSON. */
 export function wantsJson(command: Command): boolean {
   return command.optsWithGlobals<{ json?: boolean }>().json === true;
 }

@@ -108,7 +108,6 @@ function explainMissing(error: unknown, args: readonly string[]): unknown {
   );
 }
 
-/** Width of the help, in columns. */
 function widthOf({ isTTY, columns = 80 }: Output): number {
   return isTTY === true ? columns : 80;
 }

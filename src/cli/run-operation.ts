@@ -47,7 +47,6 @@ export function argumentsOf(row: Operation): string[] {
   return [...paramsOf(row), ...(row.args ?? [])];
 }
 
-/** The name of the flag of a field. */
 export function flagOf(field: string, schema: z.ZodType | undefined): string {
   const flag = metaOf(schema, 'flag') ?? field.replace(/Ms$/, '');
   return flag.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

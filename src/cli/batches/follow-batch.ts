@@ -9,10 +9,8 @@ import type { OpenLedger } from '../open-queue.ts';
 import { writeJsonLine, writeLines, writeText } from '../output.ts';
 import { ProgressLines, ProgressRate } from '../progress.ts';
 
-/** Refresh interval, in milliseconds. */
 const EVERY_MS = 1_000;
 
-/** How a batch is followed. */
 export interface FollowOptions {
   /** One event per line on standard output, instead of lines on standard error. */
   readonly json: boolean;
@@ -81,7 +79,6 @@ export function isOver({
   return hasEnded && (finishedAt ?? 0) > 0 && counts.pending === 0;
 }
 
-/** Text after the progress bar. */
 function progressText({ counts, phase }: BatchAnswer, progress: ProgressRate): string {
   const restMs = progress.timeFor(counts.pending);
   const others = CONTACT_STATES.filter(

@@ -26,7 +26,6 @@ export function withReadingFlags(command: Command): Command {
     .addOption(new Option('--encoding <name>', 'default: utf-8').choices(['utf-8', 'euc-kr']));
 }
 
-/** Adds the options to the command. */
 export function withImportFlags(command: Command): Command {
   return withReadingFlags(command)
     .addOption(

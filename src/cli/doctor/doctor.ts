@@ -52,7 +52,6 @@ export function exitCodeFor(findings: readonly Finding[], strict: boolean): numb
   return strict && worstOf(findings) === 'warn' ? 1 : 0;
 }
 
-/** Widths of the columns of the level and the check. */
 const LEVEL_WIDTH = 4;
 const CHECK_WIDTH = 17;
 

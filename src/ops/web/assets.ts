@@ -16,7 +16,6 @@ const PLACES = ['./assets/', '../../../../src/ops/web/assets/'];
 
 /** Files that browsers load, unchanged from src/ops/web/assets, by name: no build step. */
 const FILES = readAssets();
-/** A hash of all of them. */
 const STAMP = createHash('sha256')
   .update(JSON.stringify([...FILES]))
   .digest('hex')

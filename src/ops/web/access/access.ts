@@ -65,7 +65,6 @@ export class Access {
     return cookie === undefined ? undefined : this.sessions.read(cookie, now);
   }
 
-  /** Whether a request comes from the trusted proxy. */
   isProxied({ socket }: FastifyRequest): boolean {
     return this.isTrustedProxy(socket.remoteAddress ?? '');
   }
@@ -87,7 +86,6 @@ export class Access {
     return this.#limits.check(name, network, now, check);
   }
 
-  /** Names of the API keys of senders. */
   get senders(): ReadonlySet<string> {
     return new Set(this.#keys.filter(({ role }) => role === 'sender').map(({ name }) => name));
   }

@@ -19,7 +19,6 @@ export const MIN_PASSWORD_LENGTH = 12;
 /** Longer passwords are refused, so that a sign-in cannot keep the process busy. */
 export const MAX_PASSWORD_LENGTH = 256;
 
-/** The parts of a password hash. */
 interface PasswordHash {
   readonly logN: number;
   readonly r: number;
@@ -45,7 +44,6 @@ export interface ApiKey {
   readonly until: number;
 }
 
-/** Hashes a password with a new salt. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const hash = await derive(password, { ...COST, salt, hash: Buffer.alloc(HASH_BYTES) });

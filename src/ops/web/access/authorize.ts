@@ -1,6 +1,5 @@
 import { allows, type Identity, type Needs } from './identity.ts';
 
-/** Why a request is refused. */
 export type AccessRefusal = 'NOT_SIGNED_IN' | 'NOT_PERMITTED' | 'CROSS_SITE';
 
 /** What a request is judged by, before its body is read. */
@@ -11,7 +10,6 @@ export interface AccessDecision {
   readonly identity: Identity | undefined;
   /** Whether the route answers data: a stream, a download, JSON. Pages may be opened by a link of another site. */
   readonly isData?: boolean;
-  /** The `Origin` header. */
   readonly origin: string | undefined;
   /** The `Sec-Fetch-Site` header. Browsers send it over https, and to this machine. */
   readonly fetchSite: string | undefined;
@@ -34,7 +32,6 @@ export function authorize(request: AccessDecision): AccessRefusal | undefined {
   return isSameOrigin(request) ? undefined : 'CROSS_SITE';
 }
 
-/** Whether a method changes nothing. */
 export function reads(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }

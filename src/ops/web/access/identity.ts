@@ -10,7 +10,6 @@ import type { ClaimedSession } from '../../operations/sessions.ts';
  */
 export const ROLES = ['viewer', 'operator', 'sender'] as const;
 
-/** Name of a role. */
 export type Role = (typeof ROLES)[number];
 
 /**
@@ -19,7 +18,6 @@ export type Role = (typeof ROLES)[number];
  */
 export type Needs = Role | 'sender-or-operator' | 'any' | 'open' | 'closed';
 
-/** An authenticated caller. */
 export interface Identity {
   /** Name in the audit stream. */
   readonly name: string;
@@ -45,7 +43,6 @@ const SATISFIES: Readonly<Record<Exclude<Needs, 'open'>, readonly Role[]>> = {
   closed: [],
 };
 
-/** Whether a role is sufficient for a route. */
 export function allows(role: Role, needs: Needs): boolean {
   return needs === 'open' || SATISFIES[needs].includes(role);
 }

@@ -16,7 +16,6 @@ const HERE_ONLY =
 
 const PAGE = { path: '/sign-in', needs: 'open', kind: 'page' } as const;
 
-/** Sign-in and sign-out. */
 export const SIGN_IN_ROUTES: readonly Route[] = [
   route({
     ...PAGE,
@@ -72,7 +71,6 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
   }),
 ];
 
-/** Starts a session. */
 async function startSession(
   user: User,
   { now, request: { isSecure, ip }, reply }: RouteCall,

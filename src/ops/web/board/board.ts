@@ -11,7 +11,6 @@ import type { OpsContext } from '../ops-context.ts';
 import { problemOf } from '../http/problem.ts';
 import { MaskedQueue } from './masked-queue.ts';
 
-/** Path of the queue board. */
 const BOARD_PATH = '/queues';
 
 /** Whether a path belongs to the board, which has its own content security policy. */

@@ -41,7 +41,6 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '`': '&#96;',
 };
 
-/** Escapes a text for HTML. */
 function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"'`]/g, (sign) => ESCAPES[sign] ?? sign);
 }

@@ -14,7 +14,6 @@ import { headerOf } from '../access/access.ts';
 import { sayNext } from './register-routes.ts';
 import { redirect, type AnswerDoc, type Route } from './route.ts';
 
-/** Downloads per caller and minute. */
 const DOWNLOADS_PER_MINUTE = 30;
 
 /** The routes of an operation: what changes something is a POST with a body, and an export has one of its own. */

@@ -26,7 +26,6 @@ export const SILENCE_MS = 30_000;
 
 const LINGER_MS = 10_000;
 
-/** Registers the routes of a table. */
 export function registerRoutes(
   app: FastifyInstance,
   routes: readonly Route[],

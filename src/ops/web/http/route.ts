@@ -15,7 +15,6 @@ export interface RouteCall<Input = unknown> {
   readonly csrf: string;
   /** Path and query of the request. */
   readonly url: string;
-  /** Milliseconds since the epoch. */
   readonly now: number;
   /** What the form before this page has done. */
   readonly said?: string | undefined;
@@ -42,7 +41,6 @@ export interface RouteSpec<Input extends z.ZodType | undefined> {
   readonly needs: Needs;
   /** `api` routes are in the OpenAPI document and answer errors as problems; pages answer HTML. */
   readonly kind: 'api' | 'page' | 'health' | 'asset';
-  /** One line: what it does. */
   readonly summary: string;
   /** A POST that changes nothing: its input must not be part of a URL. It is protected like a change, but not logged as one. */
   readonly reads?: true;
@@ -64,12 +62,10 @@ export interface RouteSpec<Input extends z.ZodType | undefined> {
 /** What the schema of a route makes of its input. */
 export type InputOf<Input> = Input extends z.ZodType ? z.output<Input> : undefined;
 
-/** A route of the table. */
 export interface Route extends Omit<RouteSpec<z.ZodType>, 'handle'> {
   readonly handle: (call: RouteCall, context: OpsContext) => unknown;
 }
 
-/** Defines a route. */
 export function route<Input extends z.ZodType | undefined = undefined>(
   spec: RouteSpec<Input>,
 ): Route {

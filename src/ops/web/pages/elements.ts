@@ -43,7 +43,6 @@ export const dot = (state: string): Html => html`<i class="dot ${state}"></i>${s
 export const code = (text: string | undefined): Html | undefined =>
   text === undefined ? undefined : html`<code>${text}</code>`;
 
-/** A link to the page of a notice. */
 export const noticeLink = (id: string): Html =>
   link(`/notices/${encodeURIComponent(id)}`, code(id));
 
@@ -180,7 +179,6 @@ export function action(view: PageView, row: Operation, spec: Action): Html | fal
   return opens === undefined ? form : ask(opens, form);
 }
 
-/** Actions side by side. */
 export function acts(...actions: readonly Part[]): Html | false {
   return actions.some(isThere) && html`<div class="acts">${actions}</div>`;
 }
@@ -245,10 +243,8 @@ function filterInput(name: string, value: string, choices: FilterField[2]): Html
   </select>`;
 }
 
-/** Words as choices. */
 export const choicesOf = (words: readonly string[]) => words.map((word) => [word, word] as const);
 
-/** Periods that can be chosen. */
 export const PERIODS = [
   ['1h', 'the last hour'],
   ['24h', 'the last 24 hours'],

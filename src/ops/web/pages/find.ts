@@ -118,7 +118,6 @@ function confirmedOf(one: FoundRow): string {
   return one.template === undefined ? 'no: the job is no longer kept' : SOME_LEFT_OUT;
 }
 
-/** What the search covered. */
 function coverage(searched: FindReport['searched'], now: number): Part {
   const { since, batches, contacts, unindexedChunks } = searched;
   return [

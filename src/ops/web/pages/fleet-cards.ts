@@ -24,7 +24,6 @@ import {
   type PageView,
 } from './elements.ts';
 
-/** Redis: version, memory and settings. */
 export function redisCard({ redis }: Status): Html {
   const { version, policy, persistence, usedBytes, maxBytes } = redis;
   const free = Math.max(0, Math.round((1 - usedBytes / maxBytes) * 100));

@@ -13,7 +13,6 @@ export type Viewer = Partial<Pick<RouteCall, 'who' | 'csrf' | 'said'>> & {
   readonly hold?: HoldKind | undefined;
 };
 
-/** The navigation. */
 const NAVIGATION = [
   ['/', 'Overview'],
   ['/waiting', 'Waiting'],

@@ -22,7 +22,6 @@ export const OVERVIEW = page({
   },
 });
 
-/** Content of the overview. */
 export interface OverviewData {
   readonly status: Status;
   readonly traffic: Traffic;
