@@ -60,16 +60,14 @@ export const STOPPED = 'Stopped. Run the command again for the rest.';
 
 /** The user who runs the command, for the audit stream: `name@host`. */
 export function currentUser(): string {
-  return `${userName()}@${hostname()}`;
-}
-
-function userName(): string {
+  let name;
   try {
-    return userInfo().username;
+    name = userInfo().username;
   } catch {
     // A user id without a name, as in containers.
-    return String(process.getuid?.() ?? 'unknown');
+    name = process.getuid?.() ?? 'unknown';
   }
+  return `${name}@${hostname()}`;
 }
 
 /** A wrong use of the command line; the command exits with code 2. */

@@ -8,12 +8,6 @@ import { operationCommand } from '../operation-command.ts';
 import { print, wantsJson, writeAll, writeJsonLine } from '../output.ts';
 import { runOperation } from '../run-operation.ts';
 
-interface ListFlags {
-  from?: string;
-  limit?: string;
-  follow?: boolean;
-}
-
 /** `notices events`: events of the account, oldest first; tests the webhook, and posts events again. */
 export const eventsCommand = (context: CommandContext): Command =>
   new Command('events')
@@ -26,7 +20,10 @@ function listCommand(context: CommandContext): Command {
   const command = operationCommand(context, listEvents)
     .description('The events of the account, oldest first (default).')
     .option('--follow', 'go on with new events, one per line, until Ctrl-C or --limit');
-  return command.action(async ({ from = '0', limit, follow }: ListFlags) => {
+  type Flags = Readonly<Record<'from' | 'limit', string | undefined>> & {
+    readonly follow?: boolean;
+  };
+  return command.action(async ({ from = '0', limit, follow }: Flags) => {
     if (follow !== true) {
       await runOperation(context, command, listEvents, { from, limit });
       return;

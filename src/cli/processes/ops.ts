@@ -6,6 +6,7 @@ import { formatAddress } from '../../format/plain-hosts.ts';
 import { wholeNumber } from '../arguments.ts';
 import { askSecret } from '../confirm.ts';
 import { UsageError, type CommandContext } from '../command-context.ts';
+import type { Role } from '../../ops/web/access/identity.ts';
 import { readConfig } from '../open-queue.ts';
 import { print } from '../output.ts';
 
@@ -79,11 +80,6 @@ function hashPasswordCommand(context: CommandContext): Command {
     });
 }
 
-interface NewKeyFlags {
-  readonly role: 'sender' | 'viewer' | 'operator';
-  readonly expires?: string;
-}
-
 function newKeyCommand(context: CommandContext): Command {
   return new Command('new-key')
     .description('Creates an API key: prints it once, with its entry for OPS_API_KEYS.')
@@ -94,7 +90,7 @@ function newKeyCommand(context: CommandContext): Command {
         .default('sender'),
     )
     .option('--expires <date>', 'last day on which it can be used, in UTC, such as 2027-01-31')
-    .action(async (program: string, flags: NewKeyFlags, command: Command) => {
+    .action(async (program: string, flags: { role: Role; expires?: string }, command: Command) => {
       const { endOfDay, newApiKey } = await import('../../ops/web/access/accounts.ts');
       const { role, expires } = flags;
       if (expires !== undefined && (endOfDay(expires) ?? 0) <= Date.now()) {

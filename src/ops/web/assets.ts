@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { extname } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { route, type Route } from './http/route.ts';
@@ -11,8 +13,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** The folder of the assets: beside this file, or for a built file in dist beside its source. */
-const PLACES = ['./assets/', '../../../../src/ops/web/assets/'];
+const PACKAGE = createRequire(import.meta.url).resolve('notice-queue/package.json');
+
+/** A file or folder of this package, by its path there: this file may be a built one. */
+export const ofPackage = (path: string): URL => new URL(path, pathToFileURL(PACKAGE));
 
 /** Files that browsers load, unchanged from src/ops/web/assets, by name: no build step. */
 const FILES = readAssets();
@@ -22,8 +26,7 @@ const STAMP = createHash('sha256')
   .slice(0, 12);
 
 function readAssets(): ReadonlyMap<string, string> {
-  const folder = PLACES.map((place) => new URL(place, import.meta.url)).find(existsSync);
-  if (folder === undefined) throw new TypeError('the package lacks src/ops/web/assets');
+  const folder = ofPackage('src/ops/web/assets/');
   const names = readdirSync(folder).filter((name) => extname(name) in TYPES);
   return new Map(names.sort().map((name) => [name, readFileSync(new URL(name, folder), 'utf8')]));
 }

@@ -45,7 +45,6 @@ export async function openOps(config: Config, logger: Logger) {
   const context = {
     ...shared,
     config: config.ops,
-    account,
     /** For the top of pages: the account whose queue the server shows, and the name of its environment. */
     place: { account, name: config.ops.name },
     logger,

@@ -25,7 +25,7 @@ declare module 'fastify' {
     needs?: Needs;
     kind?: Route['kind'];
     /** Highest number of requests per caller and minute. */
-    perMinute?: number;
+    perMinute?: number | undefined;
   }
   interface FastifyRequest {
     /** The caller; undefined where unknown. */

@@ -33,7 +33,7 @@ export function headerOf({ headers }: FastifyRequest, name: string): string | un
  * Identifies callers. There are three ways, and the first that the request uses decides: an API key,
  * the headers of the trusted proxy, the session cookie.
  */
-export class Access {
+class Access {
   readonly sessions: Sessions;
   readonly #config: OpsConfig;
   readonly #users: ReadonlyMap<string, User>;
@@ -103,14 +103,13 @@ export class Access {
  *
  * @throws InputError CONFIG_INVALID
  */
-export async function openAccess(
-  config: OpsConfig,
-): Promise<{ readonly access: Access; readonly firstSignIn: FirstSignIn | undefined }> {
+export async function openAccess(config: OpsConfig) {
   const hasPeople = config.users !== undefined || config.userHeader !== undefined;
-  if (hasPeople || !isLoopbackHost(config.host)) {
-    return { access: new Access(config), firstSignIn: undefined };
-  }
-  const firstSignIn = { user: 'operator', password: randomBytes(15).toString('base64url') };
+  if (hasPeople || !isLoopbackHost(config.host)) return { access: new Access(config) };
+  const firstSignIn: FirstSignIn = {
+    user: 'operator',
+    password: randomBytes(15).toString('base64url'),
+  };
   const users = `${firstSignIn.user}:operator:${await hashPassword(firstSignIn.password)}`;
   return { access: new Access({ ...config, users }), firstSignIn };
 }

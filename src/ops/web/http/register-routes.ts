@@ -40,11 +40,7 @@ export function registerRoutes(
       method: kind === 'health' ? [method, 'HEAD'] : method,
       url: path,
       bodyLimit: route.bodyDoc === undefined ? SMALL_BODY_BYTES : config.maxBodyBytes,
-      config: {
-        needs,
-        kind,
-        ...(limit === undefined ? {} : { perMinute: limit }),
-      },
+      config: { needs, kind, perMinute: limit },
       handler: (request, reply) => serve(route, request, reply, context),
     });
   };

@@ -4,7 +4,6 @@ import { paramsOf, type Operation } from '../../operations/operation.ts';
 import { relativeTime, type SayTime } from '../../../format/time.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { RouteCall } from '../http/route.ts';
-import { csrfField } from './layout.ts';
 
 /** For whom and when a page is made. */
 export type PageView = Pick<RouteCall, 'who' | 'csrf' | 'url' | 'now'>;
@@ -128,8 +127,8 @@ export function table<Row>(
   </div>`;
 }
 
-/** A field that is not shown; none without a value. */
-const hidden = (name: string, value: GivenInput[string]) =>
+/** A field that is not shown; none without a value. Of a form that is posted `_csrf` is one. */
+export const hidden = (name: string, value: GivenInput[string]) =>
   value !== undefined && html`<input type="hidden" name="${name}" value="${String(value)}" />`;
 
 /** An action that opens first, to explain what its button will do. */
@@ -169,7 +168,7 @@ export function action(view: PageView, row: Operation, spec: Action): Html | fal
   );
   const isInParts = row.output instanceof z.ZodObject && 'complete' in row.output.shape;
   const form = html`<form method="post" ${isInParts && html`data-parts`} action="${path}">
-    ${csrfField(view.csrf)} ${hidden('_next', next)}
+    ${hidden('_csrf', view.csrf)} ${hidden('_next', next)}
     ${Object.entries(given).map(([name, value]) => !params.has(name) && hidden(name, value))}
     ${isThere(says) && para(says)} ${more}
     ${Object.entries(asks).map(([name, label]) => inputField(row, name, label))}

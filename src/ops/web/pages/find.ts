@@ -6,9 +6,8 @@ import type { FindReport } from '../../../search/find-answer.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../../operations/number.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { Route } from '../http/route.ts';
-import { batchLink, card, code, dot, moment, note, noticeLink, quiet, table } from './elements.ts';
-import type { PageView } from './elements.ts';
-import { csrfField, page } from './layout.ts';
+import * as ui from './elements.ts';
+import { page } from './layout.ts';
 
 /**
  * Searches what happened to the notices for one phone number. The number is sent in a form and never
@@ -52,10 +51,10 @@ const SWITCHED_OFF = html`<section class="card empty">
   </p>
 </section>`;
 
-function searchForm({ csrf }: PageView, problem?: string): Html {
+function searchForm({ csrf }: ui.PageView, problem?: string): Html {
   const isWrong = problem !== undefined;
   return html`<form method="post" action="/find" class="card narrow">
-    ${csrfField(csrf)}
+    ${ui.hidden('_csrf', csrf)}
     <label
       >Phone number
       <input
@@ -76,30 +75,35 @@ function searchForm({ csrf }: PageView, problem?: string): Html {
 
 type FoundRow = FindReport['notices'][number] | FindReport['contacts'][number];
 
-function outcome({ notices, contacts, searched }: FindReport, view: PageView): Html {
+function outcome({ notices, contacts, searched }: FindReport, view: ui.PageView): Html {
   const { now } = view;
   const rows: readonly FoundRow[] = [...notices, ...contacts];
-  const found = table<FoundRow>(
+  const found = ui.table<FoundRow>(
     'Search results',
     [
       ['Where', where],
       ['State', stateOf],
       ['Confirmed', confirmedOf],
-      ['Since', ({ at }) => moment(at, now)],
-      ['Code', (one) => code(one.code)],
+      ['Since', ({ at }) => ui.moment(at, now)],
+      ['Code', (one) => ui.code(one.code)],
       ['Template', ({ template }) => template],
     ],
     rows,
   );
   const none = html`<p role="status">Nothing was found.</p>`;
-  return card('found', 'Found', [rows.length === 0 ? none : found, coverage(searched, now)], false);
+  return ui.card(
+    'found',
+    'Found',
+    [rows.length === 0 ? none : found, coverage(searched, now)],
+    false,
+  );
 }
 
 function where(one: FoundRow): Part {
-  if ('job' in one) return ['notice ', noticeLink(one.job)];
+  if ('job' in one) return ['notice ', ui.noticeLink(one.job)];
   const { batch, row, chunk } = one;
   const place = row === undefined ? `chunk ${formatCount(chunk)}` : `row ${formatCount(row)}`;
-  return ['batch ', batchLink(batch), `, ${place}`];
+  return ['batch ', ui.batchLink(batch), `, ${place}`];
 }
 
 /** A single possible state is shown with its colour. */
@@ -107,7 +111,7 @@ function stateOf(one: FoundRow): Part {
   const { states, possiblySent: sent = 0 } = one;
   const [first = ''] = states;
   return [
-    states.length === 1 ? dot(first) : states.join(' or '),
+    states.length === 1 ? ui.dot(first) : states.join(' or '),
     sent > 0 && `, ${countOf(sent, 'attempt')} possibly sent`,
   ];
 }
@@ -121,13 +125,13 @@ function confirmedOf(one: FoundRow): string {
 function coverage(searched: FindReport['searched'], now: number): Part {
   const { since, batches, contacts, unindexedChunks } = searched;
   return [
-    quiet([
+    ui.quiet([
       'Searched what was enqueued ',
-      moment(since, now, (span) => `in the last ${span}`),
+      ui.moment(since, now, (span) => `in the last ${span}`),
       `: single notices, and ${countOf(contacts, 'contact')} of ${countOf(batches, 'batch', 'batches')}.`,
     ]),
     unindexedChunks > 0 &&
-      note(
+      ui.note(
         `${countOf(unindexedChunks, 'chunk')} could not be searched: stored without FIND_KEY, or too long ago.`,
       ),
   ];

@@ -1,9 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { ofPackage } from '../assets.ts';
 import { html, type Html } from '../http/html.ts';
 import { page } from './layout.ts';
-
-/** The runbook: beside src, or for a built file beside dist. */
-const PLACES = ['../../../../docs/operating.md', '../../../../../docs/operating.md'];
 
 let kept: Html | undefined;
 
@@ -13,16 +11,10 @@ export const HELP = page({
   title: 'Operating',
   summary: 'The runbook: what each hold, event and code means, and what to do.',
   view: () => {
-    kept ??= htmlOf(readRunbook());
+    kept ??= htmlOf(readFileSync(ofPackage('docs/operating.md'), 'utf8'));
     return kept;
   },
 });
-
-function readRunbook(): string {
-  const place = PLACES.map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));
-  if (place === undefined) throw new TypeError('the package lacks docs/operating.md');
-  return readFileSync(place, 'utf8');
-}
 
 /** The few forms of Markdown that the runbook has: headings, paragraphs, blocks of code, code and links in a line. */
 function htmlOf(markdown: string): Html {

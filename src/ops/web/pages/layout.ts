@@ -6,6 +6,7 @@ import { assetPath } from '../assets.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import { route, type InputOf, type Route, type RouteCall, type RouteSpec } from '../http/route.ts';
 import type { OpsContext } from '../ops-context.ts';
+import { hidden } from './elements.ts';
 
 /** The viewer of a page, and what is shown beside its content. */
 export type Viewer = Partial<Pick<RouteCall, 'who' | 'csrf' | 'said'>> & {
@@ -100,15 +101,10 @@ function header(who: Identity, csrf: string, nav = '', place?: Viewer['place']):
       ${
         who.by === 'session' &&
         html`<form method="post" action="/sign-out">
-          ${csrfField(csrf)}
+          ${hidden('_csrf', csrf)}
           <button type="submit" class="quiet">Sign out</button>
         </form>`
       }
     </div>
   </header>`;
-}
-
-/** The CSRF token, as a field of every form that is posted. */
-export function csrfField(csrf: string): Html {
-  return html`<input type="hidden" name="_csrf" value="${csrf}" />`;
 }

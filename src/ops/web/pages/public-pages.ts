@@ -1,5 +1,5 @@
 import { html, type Html } from '../http/html.ts';
-import { link } from './elements.ts';
+import { hidden, link } from './elements.ts';
 import { layout, type Viewer } from './layout.ts';
 import type { OpsContext } from '../ops-context.ts';
 import type { Problem } from '../http/problem.ts';
@@ -13,7 +13,7 @@ import type { Problem } from '../http/problem.ts';
  */
 export function signInPage(place: OpsContext['place'], next: string, problem?: string): Html {
   const main = html`<form method="post" action="/sign-in" class="card narrow">
-    <input type="hidden" name="next" value="${next}" />
+    ${hidden('next', next)}
     ${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
     <label
       >Name <input name="name" autocomplete="username" autocapitalize="none" required autofocus
