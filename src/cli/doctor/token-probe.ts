@@ -42,7 +42,6 @@ export async function probeToken(
     return [isValid ? inUse(token.id, issuances, settings.budget) : LEFT, addressOf()];
   }
   const client = new ServiceClient(service);
-  let callerAddress: string | undefined;
   let failure: NoticeQueueError | undefined;
   const tokens = new SharedToken({
     redis,
@@ -52,9 +51,6 @@ export async function probeToken(
       try {
         return await client.issueToken(signal);
       } catch (error) {
-        if (error instanceof ServiceRefusalError && error.code === 'IP_NOT_ALLOWED') {
-          ({ callerAddress } = error);
-        }
         if (error instanceof NoticeQueueError) failure = error;
         throw error;
       }
@@ -74,7 +70,7 @@ export async function probeToken(
     const { code, message } = failure ?? error;
     const { remedy } = ERROR_CODES[code];
     const says = `${code}: ${message.replace(` ${remedy}`, '')}`;
-    return [fail(CHECK, says, remedy), addressOf(code, callerAddress)];
+    return [fail(CHECK, says, remedy), addressOf(code, failure)];
   } finally {
     await client.close();
   }
@@ -95,15 +91,16 @@ function inUse(id: string, issuances: number, budget: number): Finding {
   );
 }
 
-/** @param code of a refusal. @param callerAddress what the service says there of this machine */
-function addressOf(code?: string, callerAddress?: string): Finding {
+/** @param code of a refusal. @param failure in which the service may say which address it sees */
+function addressOf(code?: string, failure?: NoticeQueueError): Finding {
   if (code !== 'IP_NOT_ALLOWED') {
     const says = 'not shown: the service reports it only when it refuses a caller';
     return skip('service.address', says);
   }
+  const address = failure instanceof ServiceRefusalError ? failure.callerAddress : undefined;
   const says =
-    callerAddress === undefined
+    address === undefined
       ? 'refused; the service does not report which address it sees'
-      : `the service refuses the address ${callerAddress} of this machine`;
+      : `the service refuses the address ${address} of this machine`;
   return fail('service.address', says, ERROR_CODES.IP_NOT_ALLOWED.remedy);
 }

@@ -62,9 +62,7 @@ export interface RouteSpec<Input extends z.ZodType | undefined> {
 /** What the schema of a route makes of its input. */
 export type InputOf<Input> = Input extends z.ZodType ? z.output<Input> : undefined;
 
-export interface Route extends Omit<RouteSpec<z.ZodType>, 'handle'> {
-  readonly handle: (call: RouteCall, context: OpsContext) => unknown;
-}
+export type Route = RouteSpec<z.ZodType>;
 
 export function route<Input extends z.ZodType | undefined = undefined>(
   spec: RouteSpec<Input>,
