@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { endOnUncaughtErrors } from '../../workers/process/stop-signals.ts';
+import { writeAll } from './output.ts';
 import { runCli } from './run-cli.ts';
 
 endOnUncaughtErrors();
@@ -19,12 +20,6 @@ const exitCode = await runCli(process.argv.slice(2));
 // A connection that Redis does not close would keep the process running for seconds.
 // Nor may a reader of its output that does not read.
 setTimeout(() => process.exit(exitCode), 5_000).unref();
-await Promise.all([written(process.stdout), written(process.stderr)]);
+// Nothing more is written once all earlier output has been, or failed to be.
+await Promise.all([writeAll(process.stdout, ''), writeAll(process.stderr, '')]);
 process.exit(exitCode);
-
-/** Resolves when all earlier output has been written, or failed to be written. */
-function written(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise((resolve) => {
-    stream.write('', () => resolve());
-  });
-}

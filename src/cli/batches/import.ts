@@ -117,7 +117,7 @@ function questionOf(
   { templateCode, startAt }: ImportFlags,
   { contacts, rate }: CheckedList,
 ): string {
-  const people = contacts === 1 ? '1 person' : `${formatCount(contacts)} people`;
+  const people = countOf(contacts, 'person', 'people');
   const ms = rate === 0 ? 0 : (contacts / rate) * 1_000;
   const long = rate === 0 ? '' : `, about ${roughDuration(ms)} at ${formatCount(rate)}/s`;
   const first = startAt === undefined ? 'now' : `at ${writeInstant(startAt)}`;

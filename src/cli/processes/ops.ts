@@ -30,17 +30,14 @@ function serveCommand(context: CommandContext): Command {
       'port to listen on, 0 for a free one (default: OPS_ADDRESS)',
       wholeNumber(0, 65_535),
     )
-    .action(async ({ host, port }: { host?: string; port?: number }, command: Command) => {
-      // As variables, so that their rules apply to the options, too.
+    .action(async (flags: { host?: string; port?: number }, command: Command) => {
+      // As a variable, so that its rules apply to the options, too.
       const address = context.env['OPS_ADDRESS'];
       const set = parseListenAddress(isBlank(address) ? '4011' : address);
       const env =
-        set === undefined || (host ?? port) === undefined
+        set === undefined
           ? context.env
-          : {
-              ...context.env,
-              OPS_ADDRESS: formatAddress({ host: host ?? set.host, port: port ?? set.port }),
-            };
+          : { ...context.env, OPS_ADDRESS: formatAddress({ ...set, ...flags }) };
       const config = await readConfig({ env }, 'ops', 'events', 'service');
       const { describeFirstSignIn, runOpsProcess } =
         await import('../../../workers/process/ops-process.ts');

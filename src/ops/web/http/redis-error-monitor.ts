@@ -1,6 +1,6 @@
 import { NoticeQueueError } from '../../../contracts/errors.ts';
+import { addressOf, type RedisSettings } from '../../../redis/connect.ts';
 import { redisErrorFields } from '../../../redis/failure.ts';
-import type { RedisSettings } from '../../../redis/connect.ts';
 
 /** Texts by the code of the error (redis/failure.ts); `%` is replaced with the address. */
 const CAUSES: Readonly<Record<string, string>> = {
@@ -53,11 +53,4 @@ function causeOf(error: unknown): string | undefined {
   const { code, missing } = redisErrorFields(error);
   if (missing !== undefined) return `${NO_PERMISSION}${missing} (docs/redis.md).`;
   return CAUSES[code];
-}
-
-/** Host and port of each node, without user and password. */
-function addressOf({ url, sentinels: nodes }: RedisSettings): string {
-  if (nodes.length > 0) return nodes.map(({ host, port }) => `${host}:${port}`).join(', ');
-  const { hostname, port } = new URL(url);
-  return `${hostname}:${port === '' ? '6379' : port}`;
 }

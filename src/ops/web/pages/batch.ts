@@ -125,15 +125,22 @@ function controls({ id, phase, counts }: BatchAnswer, view: ui.PageView): Part {
         button: 'Change the rate',
       }),
     !isOver &&
-      ui.action(view, cancelBatch, {
-        given,
-        opens: 'Cancel...',
-        says: `The ${countOf(counts.pending, 'pending contact')} will not be sent. This cannot be undone. Requests in flight finish.`,
-        button: 'Cancel the batch',
-        danger: true,
-      }),
+      cancelForm(
+        view,
+        id,
+        `The ${countOf(counts.pending, 'pending contact')} will not be sent. This cannot be undone. Requests in flight finish.`,
+      ),
   );
 }
+
+export const cancelForm = (view: ui.PageView, id: string, says: string) =>
+  ui.action(view, cancelBatch, {
+    given: { id },
+    opens: 'Cancel...',
+    says,
+    button: 'Cancel the batch',
+    danger: true,
+  });
 
 function failureTable({ batch, failures, at, noResend }: BatchPageData, view: ui.PageView): Part {
   const decide = ({ state, code, contacts }: FailureGroup) =>
@@ -153,7 +160,6 @@ function downloads({ id, counts }: BatchAnswer): Html | false {
   const states = (['rejected', 'unknown', 'expired', 'cancelled'] as const).filter(
     (state) => counts[state] > 0,
   );
-  const at = `/api/v1/failures.csv?batch=${encodeURIComponent(id)}`;
   return (
     states.length > 0 &&
     ui.card('download', 'Download', [
@@ -161,7 +167,7 @@ function downloads({ id, counts }: BatchAnswer): Html | false {
         'CSV lists with unmasked phone numbers, ready to be imported again. Each download is recorded in the audit stream.',
       ),
       html`<ul class="plain">
-        ${states.map((state) => html`<li>${ui.link(`${at}&state=${state}`, `${formatCount(counts[state])} ${state}`)}</li>`)}
+        ${states.map((state) => html`<li>${ui.link(ui.linkWith('/api/v1/failures.csv', { batch: id, state }), `${formatCount(counts[state])} ${state}`)}</li>`)}
       </ul>`,
     ])
   );

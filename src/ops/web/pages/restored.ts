@@ -1,7 +1,8 @@
 import { countOf, formatCount, formatDuration } from '../../../format/format.ts';
-import { cancelBatch, pauseBatch } from '../../operations/batches.ts';
+import { pauseBatch } from '../../operations/batches.ts';
 import type { OperationOutput } from '../../operations/operations.ts';
 import { NEVER_RESTORED, parkRestored, showRestored } from '../../operations/restored.ts';
+import { cancelForm } from './batch.ts';
 import * as ui from './elements.ts';
 import { page } from './layout.ts';
 
@@ -85,12 +86,6 @@ const listTable = (batches: Restored['batches'], view: ui.PageView) =>
     ({ batch: id, phase }) =>
       ui.acts(
         phase !== 'paused' && ui.action(view, pauseBatch, { given: { id }, button: 'Pause' }),
-        ui.action(view, cancelBatch, {
-          given: { id },
-          opens: 'Cancel...',
-          says: 'Its pending contacts will not be sent. This cannot be undone.',
-          button: 'Cancel the batch',
-          danger: true,
-        }),
+        cancelForm(view, id, 'Its pending contacts will not be sent. This cannot be undone.'),
       ),
   );
