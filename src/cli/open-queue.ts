@@ -5,11 +5,6 @@ import type { OperationContext } from '../ops/operations/operation.ts';
 import type { NoticeQueue } from '../producer/notice-queue.ts';
 import { currentUser, type CommandContext } from './command-context.ts';
 
-/** What operations work with, and the configuration. */
-export interface OpenLedger extends OperationContext {
-  readonly config: Config;
-}
-
 /** Timeout of the first connection to Redis, and of each command, in milliseconds. */
 const TIMEOUT_MS = 3_000;
 
@@ -40,16 +35,14 @@ export async function readConfig(
  */
 export async function withLedger<Result>(
   context: Pick<CommandContext, 'env'>,
-  use: (open: OpenLedger) => Promise<Result>,
+  use: (open: OperationContext) => Promise<Result>,
 ): Promise<Result> {
   const config = await readConfig(context);
   const [{ withRedis }, { operationContext }] = await Promise.all([
     import('../redis/with-redis.ts'),
     import('../ops/operations/context.ts'),
   ]);
-  return withRedis(config.redis, TIMEOUT_MS, (redis) =>
-    use({ ...operationContext(redis, config), config }),
-  );
+  return withRedis(config.redis, TIMEOUT_MS, (redis) => use(operationContext(redis, config)));
 }
 
 /**

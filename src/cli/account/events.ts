@@ -28,12 +28,13 @@ function listCommand(context: CommandContext): Command {
       await runOperation(context, command, listEvents, { from, limit });
       return;
     }
-    await withLedger(context, async ({ keys, config }) => {
+    const { redis } = await readConfig(context);
+    await withLedger(context, async ({ keys }) => {
       const { accountEvents } = await import('../../events/follow.ts');
       const json = wantsJson(command);
       await untilStopped(context, async (signal) => {
         let left = limit === undefined ? Infinity : Number(limit);
-        for await (const event of accountEvents(config.redis, keys, { from, signal })) {
+        for await (const event of accountEvents(redis, keys, { from, signal })) {
           const isRead = json
             ? await writeJsonLine(context.stdout, event)
             : await writeAll(context.stdout, `${terminalLine(eventRow(event).join('  '))}\n`);

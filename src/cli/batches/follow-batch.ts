@@ -4,8 +4,8 @@ import { CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
 import { formatCount, formatDuration, formatRate } from '../../format/format.ts';
 import { readBatch, type BatchAnswer, type BatchReport } from '../../ops/answers/batch.ts';
 import { describeBatch } from '../../ops/batch-words.ts';
+import type { OperationContext } from '../../ops/operations/operation.ts';
 import type { CommandContext } from '../command-context.ts';
-import type { OpenLedger } from '../open-queue.ts';
 import { writeJsonLine, writeLines, writeText } from '../output.ts';
 import { ProgressLines, ProgressRate } from '../progress.ts';
 
@@ -32,7 +32,7 @@ export interface FollowOptions {
  */
 export async function followBatch(
   { stdout, stderr }: Pick<CommandContext, 'stdout' | 'stderr'>,
-  open: OpenLedger,
+  open: OperationContext,
   id: string,
   { json, signal, ofImport }: FollowOptions,
 ): Promise<BatchReport> {

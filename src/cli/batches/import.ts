@@ -8,7 +8,7 @@ import { countOf, formatCount, roughDuration, table } from '../../format/format.
 import { writeInstant } from '../../format/time.ts';
 import { UsageError, type CommandContext, untilStopped } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
-import { openQueue, readConfig, recordDone, withLedger, type OpenLedger } from '../open-queue.ts';
+import { openQueue, readConfig, recordDone, withLedger } from '../open-queue.ts';
 import { writeJsonLine, wantsJson, writeLines, writeText } from '../output.ts';
 
 /** Maximum number of lines of the list in the report; the rejects file has all of them. */
@@ -222,14 +222,12 @@ async function wait(
     import('./follow-batch.ts'),
     import('../../batch/import/retry-while-away.ts'),
   ]);
-  const follow = async (open: OpenLedger) => {
-    // Its exit code is an answer, too.
-    const view = await followBatch(context, open, id, { json, signal, ofImport: true });
-    if (!json && !isOver(view.batch)) {
-      writeText(context.stderr, view.continueImport === null ? STOPPED : IMPORT_STOPPED);
-    }
-    return isOver(view.batch) && notAccepted(view.batch) === 0;
-  };
+  const follow = () =>
+    withLedger(context, (open) => followBatch(context, open, id, { json, signal, ofImport: true }));
   // Repeats the opening only: what follows has a minute of its own for each step.
-  return retryWhileAway(() => withLedger(context, follow), signal, false);
+  const { batch, continueImport } = await retryWhileAway(follow, signal, false);
+  if (!json && !isOver(batch)) {
+    writeText(context.stderr, continueImport === null ? STOPPED : IMPORT_STOPPED);
+  }
+  return isOver(batch) && notAccepted(batch) === 0;
 }

@@ -3,6 +3,7 @@ import { SUPPRESS_REASONS } from '../../contracts/suppression.ts';
 import type { OpenSource } from '../../batch/source/open-source.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { appendAudit } from '../../ops/audit.ts';
+import type { OperationContext } from '../../ops/operations/operation.ts';
 import { MemoryRoom } from '../../redis/memory-room.ts';
 import { DoNotSendList, type NumberToAdd } from '../../suppression/do-not-send.ts';
 import {
@@ -16,7 +17,7 @@ import {
 import type { ReadingFlags } from '../batches/import-flags.ts';
 import { currentUser, UsageError, untilStopped, type CommandContext } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
-import { withLedger, type OpenLedger } from '../open-queue.ts';
+import { withLedger } from '../open-queue.ts';
 import { print, saysExported, writeOut } from '../output.ts';
 
 export interface FileFlags extends ReadingFlags {
@@ -173,7 +174,7 @@ export function exportList(context: CommandContext, why = ''): Promise<void> {
 const ENTRY = { what: 'suppress', target: 'do-not-send list' } as const;
 
 /** What the commands that change the list work with. */
-interface Tools extends OpenLedger {
+interface Tools extends OperationContext {
   readonly list: DoNotSendList;
   readonly room: MemoryRoom;
   /** Runs what changes the list, and records how much it did, also where it is stopped or fails. */
