@@ -12,7 +12,7 @@ import {
   type Output,
   type Surroundings,
 } from './command-context.ts';
-import { writeText } from './output.ts';
+import { writeJsonLine, writeText } from './output.ts';
 
 /** What each exit code means. */
 export const EXIT_CODES = {
@@ -37,15 +37,13 @@ export async function runCli(
 ): Promise<number> {
   const { stdout, stderr } = surroundings;
   const json = args.includes('--json');
-  const warn = (message: string) =>
-    writeText(
-      stderr,
-      json ? `${JSON.stringify({ warning: { message } })}\n` : `warning: ${message}\n`,
-    );
   let exitCode = 0;
   const context: CommandContext = {
     ...surroundings,
-    warn,
+    warn: (message) => {
+      if (json) void writeJsonLine(stderr, { warning: { message } });
+      else writeText(stderr, `warning: ${message}\n`);
+    },
     end: (code) => {
       exitCode = code;
     },
@@ -123,12 +121,9 @@ function inherit(program: Command, command: Command): Command {
 }
 
 function report(stderr: Output, error: unknown, json: boolean): void {
-  if (json) {
-    writeText(stderr, `${JSON.stringify({ error: asJson(error) })}\n`);
-    return;
-  }
   const text = error instanceof UsageError ? `USAGE: ${error.message}` : describeFailure(error);
-  writeText(stderr, `${text}\n`);
+  if (json) void writeJsonLine(stderr, { error: asJson(error) });
+  else writeText(stderr, `${text}\n`);
 }
 
 function asJson(error: unknown): object {

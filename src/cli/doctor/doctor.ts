@@ -3,7 +3,7 @@ import { isCancelled, worstOf, type Finding } from '../../doctor/finding.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { readConfig } from '../open-queue.ts';
-import { wantsJson, writeLines, writeText } from '../output.ts';
+import { print, wantsJson, writeLines } from '../output.ts';
 
 /** `notices doctor`: checks everything that sending needs, and shows how to fix problems. */
 export function doctorCommand(context: CommandContext): Command {
@@ -13,10 +13,9 @@ export function doctorCommand(context: CommandContext): Command {
     )
     .option('--strict', 'exit with 1 also for warnings')
     .action(async ({ strict }: { strict?: boolean }, command: Command) => {
-      const json = wantsJson(command);
-      const report = json
-        ? () => {}
-        : (finding: Finding) => writeLines(context.stdout, linesOf(finding));
+      const report = (finding: Finding) => {
+        if (!wantsJson(command)) writeLines(context.stdout, linesOf(finding));
+      };
       // Imported here because it loads the whole worker.
       const { examine, examineConfig } = await import('./examine.ts');
       const findings = examineConfig(context.env);
@@ -26,9 +25,8 @@ export function doctorCommand(context: CommandContext): Command {
         const examined = await untilStopped(context, (signal) => examine(config, signal, report));
         findings.push(...examined);
       }
-      const worst = worstOf(findings);
-      if (json) writeText(context.stdout, `${JSON.stringify({ worst, findings }, null, 2)}\n`);
-      else writeLines(context.stdout, ['', summaryOf(findings)]);
+      const answer = { worst: worstOf(findings), findings };
+      print(context, command, answer, () => ['', summaryOf(findings)]);
       context.end(exitCodeFor(findings, strict === true));
     });
 }
