@@ -137,9 +137,9 @@ async function readRetrying(redis: RedisClient, keys: Keys) {
   return code === undefined ? undefined : { notices: notices.length, chunks: chunks.length, code };
 }
 
-/** `completed` and `failed` are those that are still kept. @param keyOf the key of a state of a queue, or of a job of it */
+/** `done` and `failed` are those that are still kept. @param keyOf the key of a state of a queue, or of a job of it */
 async function countJobs(redis: RedisClient, keyOf: (name: string) => string) {
-  const [wait, paused, active, prioritized, delayed, completed, failed] = await Promise.all([
+  const [wait, paused, active, prioritized, delayed, done, failed] = await Promise.all([
     redis.llen(keyOf('wait')),
     redis.llen(keyOf('paused')),
     redis.llen(keyOf('active')),
@@ -148,7 +148,7 @@ async function countJobs(redis: RedisClient, keyOf: (name: string) => string) {
     redis.zcard(keyOf('completed')),
     redis.zcard(keyOf('failed')),
   ]);
-  return { waiting: wait + paused + prioritized, active, delayed, completed, failed };
+  return { waiting: wait + paused + prioritized, active, delayed, done, failed };
 }
 
 async function waitingSince(

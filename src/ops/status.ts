@@ -42,7 +42,6 @@ export async function readStatus(
     'redis',
   );
   const { noticeWaitingSince: since, retrying, hold, rateLimit, token, workers, redis } = found;
-  const { completed, ...jobs } = found.noticeJobs;
   const ofAll = { pending: found.unsentContacts, unknown: found.unknownContacts };
   const ledger = new Ledger(source.redis, source.keys);
   const summary = await summarizeBatches(ledger, ofAll, found);
@@ -51,7 +50,7 @@ export async function readStatus(
     now: found.now,
     account,
     prefix: settings.prefix,
-    jobs: { ...jobs, done: completed },
+    jobs: found.noticeJobs,
     ...(since === undefined ? {} : { oldestWaitingMs: Math.max(0, Date.now() - since) }),
     possiblySentTwice: found.possiblySentTwice,
     batches,
@@ -85,7 +84,9 @@ export async function summarizeBatches(
   fleet: SendingFleet & { readonly now: number },
 ): Promise<Status['batches']> {
   const batches = await ledger.list(NEWEST);
-  const open = batches.filter(isOpen);
+  const open = batches.filter(
+    ({ phase, counts }) => phase !== 'finished' && (phase !== 'cancelled' || counts.pending > 0),
+  );
   const held = new Set(fleet.templateHolds.map(({ template }) => template));
   const openBatches = await Promise.all(
     open.slice(0, LISTED).map(async (batch) => {
@@ -131,6 +132,3 @@ async function readRefused(
     }),
   );
 }
-
-const isOpen = ({ phase, counts }: Batch): boolean =>
-  phase !== 'finished' && (phase !== 'cancelled' || counts.pending > 0);

@@ -1,14 +1,13 @@
 import { z } from 'zod';
-import { BATCH_PHASES } from '../../batch/ledger/batch-record.ts';
 import { count, named, time, type Answer } from '../../contracts/answer.ts';
 import { FAULTS, holdKind, HOLDS, remedyOf, type Hold } from '../../contracts/hold.ts';
 import { workerAnswer } from '../../fleet/heartbeat.ts';
-import { pause } from '../audit.ts';
 import type { TemplateHold } from '../../fleet/hold/holds.ts';
 import { rateLimitAnswer } from '../../fleet/rate-limit/rate-limit-state.ts';
 import { redisFacts } from '../../redis/facts.ts';
 import { redisFinding } from '../../redis/suitability.ts';
 import { tokenAnswer } from '../../token/token-status.ts';
+import { batchAnswer } from './batch.ts';
 
 /** A hold, without its texts. */
 const holdFacts = z.object({
@@ -42,17 +41,13 @@ export function explainHold(hold: Hold): ExplainedHold {
   return { ...hold, reason: HOLDS[hold.kind].reason, ...remedyOf(hold.kind, hold.code) };
 }
 
-const openBatch = z.object({
-  id: z.string(),
-  phase: z.enum(BATCH_PHASES),
+const openBatch = batchAnswer.pick({ id: true, phase: true, paused: true, stalled: true }).extend({
   total: count,
   pending: count,
   startAt: time
     .exactOptional()
     .describe('when its sending starts by itself, where it waits for that time'),
-  paused: pause.exactOptional().describe('who paused it, when and why, without numbers'),
   waits: z.string().exactOptional().describe('why nothing of it is sent, and what to do'),
-  stalled: z.boolean().describe('no progress, and nothing is known that would explain it'),
   continueImport: z
     .string()
     .exactOptional()

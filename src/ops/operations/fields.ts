@@ -30,18 +30,23 @@ export const code = z.string().min(1).max(64).optional().describe('only with thi
 const NO_MOMENT = `expected ${MOMENT_FORMAT}`;
 const NO_DURATION = `expected a duration such as ${DURATION_EXAMPLES}, or milliseconds`;
 
-/** A point in time: milliseconds since the epoch. Text is read as ISO 8601, or as a duration before now. */
-const moment = z
-  .union([z.int(NO_MOMENT).min(0, NO_MOMENT), z.string(NO_MOMENT)], NO_MOMENT)
-  .transform((given, context) => {
-    if (typeof given === 'number') return given;
-    const agoMs = parseDuration(given);
-    const at = agoMs === undefined ? readTime(given) : Math.max(0, Date.now() - agoMs);
-    if (at !== undefined) return at;
-    context.addIssue({ code: 'custom', message: NO_MOMENT });
-    return z.NEVER;
-  })
-  .meta({ takes: 'time' });
+/** Milliseconds, or a text that `read` takes. */
+const milliseconds = (takes: string, problem: string, read: (text: string) => number | undefined) =>
+  z
+    .union([z.int(problem).min(0, problem), z.string(problem)], problem)
+    .transform((given, context) => {
+      const ms = typeof given === 'number' ? given : read(given);
+      if (ms !== undefined) return ms;
+      context.addIssue({ code: 'custom', message: problem });
+      return z.NEVER;
+    })
+    .meta({ takes });
+
+/** A point in time, since the epoch. Text is read as ISO 8601, or as a duration before now. */
+const moment = milliseconds('time', NO_MOMENT, (text) => {
+  const agoMs = parseDuration(text);
+  return agoMs === undefined ? readTime(text) : Math.max(0, Date.now() - agoMs);
+});
 
 /** Select by the time at which something happened. */
 export const timesOf = (happened: string) => ({
@@ -49,16 +54,8 @@ export const timesOf = (happened: string) => ({
   before: moment.optional().describe(`only ${happened} before this time`),
 });
 
-/** A duration in milliseconds. Text is read with its unit. */
-export const duration = z
-  .union([z.int(NO_DURATION).min(0, NO_DURATION), z.string(NO_DURATION)], NO_DURATION)
-  .transform((given, context) => {
-    const ms = typeof given === 'number' ? given : parseDuration(given);
-    if (ms !== undefined) return ms;
-    context.addIssue({ code: 'custom', message: NO_DURATION });
-    return z.NEVER;
-  })
-  .meta({ takes: 'duration' });
+/** A duration. Text is read with its unit. */
+export const duration = milliseconds('duration', NO_DURATION, (text) => parseDuration(text));
 
 export function whole(min: number, max: number) {
   const message = `expected a whole number from ${min} to ${max}`;

@@ -1,12 +1,11 @@
 import type { z } from 'zod';
-import type { Ledger } from '../../batch/ledger/ledger.ts';
 import type { CancelSignal } from '../../contracts/token.ts';
 import type { Sealing } from '../../payload/seal.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { translated } from '../../redis/failure.ts';
-import type { Keys } from '../../redis/keys.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 import type { Actor, AuditEntry } from '../audit.ts';
+import type { EntrySource } from '../entries.ts';
 import type { Status } from '../answers/account-schemas.ts';
 import type { Answer } from '../../contracts/answer.ts';
 
@@ -21,11 +20,7 @@ export interface CommandHelp {
 }
 
 /** What the function of an operation works with. */
-export interface OperationContext {
-  readonly redis: RedisClient;
-  readonly keys: Keys;
-  readonly ledger: Ledger;
-  /** Decrypts stored contacts. */
+export interface OperationContext extends EntrySource {
   readonly sealing: Sealing;
   /** RATE_LIMIT, shown until a worker has reported its own; 0 for no limit. */
   readonly configuredRateLimit: number;
