@@ -67,8 +67,7 @@ export async function importBatch(
   const rules = { country: country && COUNTRIES[country], allowImplausible };
   const list = await openSource(source, { ...checked, rules });
   try {
-    const plan = planImport(checked, settings, list);
-    const run = new ImportRun(list, checked, plan, settings);
+    const run = new ImportRun(list, checked, settings);
     return await run.into(checked.dryRun ? undefined : target);
   } finally {
     await list.close?.();
@@ -86,15 +85,10 @@ class ImportRun {
   /** Undefined where lists are not compared. */
   #people: RepeatedPeople | undefined;
 
-  constructor(
-    list: OpenSource,
-    options: CheckedImportOptions,
-    plan: BatchPlan,
-    settings: ImportSettings,
-  ) {
+  constructor(list: OpenSource, options: CheckedImportOptions, settings: ImportSettings) {
     this.#list = list;
     this.#options = options;
-    this.#plan = plan;
+    this.#plan = planImport(options, settings, list);
     this.#settings = settings;
   }
 

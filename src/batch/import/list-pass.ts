@@ -97,8 +97,7 @@ function rowBytes({ check, original = '' }: SourceRow): number {
 
 function checker({ digest, prints, allowDuplicates }: Omit<PassOptions, 'signal'>) {
   const tally = new RowTally();
-  const rest = { writer: undefined, rejects: undefined, chunkSize: Infinity };
-  const processor = new RowProcessor({ tally, digest, allowDuplicates, prints, ...rest });
+  const processor = new RowProcessor({ tally, digest, allowDuplicates, prints });
   return { tally, processor };
 }
 

@@ -19,10 +19,10 @@ import type { RowTally } from './row-tally.ts';
 export interface RowProcessorOptions {
   readonly tally: RowTally;
   /** Gets the chunks; undefined where the rows are only checked and counted. */
-  readonly writer: ChunkWriter | undefined;
+  readonly writer?: ChunkWriter;
   /** Undefined where refused rows are only counted. */
-  readonly rejects: RejectsFile | undefined;
-  readonly chunkSize: number;
+  readonly rejects?: RejectsFile | undefined;
+  readonly chunkSize?: number;
   readonly allowDuplicates: boolean;
   /** Names of what is kept of each row and not sent. */
   readonly keep?: readonly string[];
@@ -46,8 +46,7 @@ export class RowProcessor {
 
   constructor(options: RowProcessorOptions) {
     this.#options = options;
-    const { writer, keep } = options;
-    this.#chunk = writer && new ChunkBuilder(writer.wantsNumbers, keep);
+    this.#chunk = options.writer && new ChunkBuilder(options.writer.wantsNumbers, options);
     this.#seen = options.allowDuplicates ? undefined : new NumberSet();
   }
 
@@ -64,7 +63,7 @@ export class RowProcessor {
   }
 
   async #processRow({ row, line, check, original }: SourceRow): Promise<void> {
-    const { tally, rejects, chunkSize, digest } = this.#options;
+    const { tally, rejects, digest } = this.#options;
     if (check.kind === 'contact') {
       digest.addJson(check.json);
       tally.countEmpty(check.empty);
@@ -80,21 +79,21 @@ export class RowProcessor {
       tally.countContact(check.repaired);
       this.#options.prints?.addText(check.number);
       this.#chunk?.addJson(row, check);
-      if (this.#chunk?.isFull(chunkSize) === true) await this.#writeChunk();
+      if (this.#chunk?.isFull === true) await this.#writeChunk();
     }
   }
 
   async #processRun({ block, from, to, empty }: SourceRun): Promise<void> {
-    const { tally, chunkSize, digest, prints } = this.#options;
+    const { tally, digest, prints } = this.#options;
     tally.countEmpty(empty);
     let digested = from;
     for (let index = from; index < to; index++) {
-      if (this.#seen?.addNumber(block.numbers[index] ?? 0, block.digits[index] ?? 0) === false) {
+      const value = block.numbers[index] ?? 0;
+      const digits = block.digits[index] ?? 0;
+      if (this.#seen?.addNumber(value, digits) === false) {
         tally.countDuplicate(block.rows[index] ?? 0);
         continue;
       }
-      const value = block.numbers[index] ?? 0;
-      const digits = block.digits[index] ?? 0;
       if (this.#isLeftOut({ value, digits })) {
         tally.countRepeated(block.rows[index] ?? 0);
         continue;
@@ -103,7 +102,7 @@ export class RowProcessor {
       prints?.add(value, digits);
       if (this.#chunk === undefined) continue;
       this.#chunk.add(block, index);
-      if (!this.#chunk.isFull(chunkSize)) continue;
+      if (!this.#chunk.isFull) continue;
       digest.addRun(block, digested, index + 1);
       digested = index + 1;
       await this.#writeChunk();
@@ -136,19 +135,20 @@ class ChunkBuilder {
   #numbers: string[] = [];
   #rows = new RowNumbers();
   #cells: (readonly string[])[] = [];
-  readonly #keep: readonly string[];
+  readonly #options: RowProcessorOptions;
   readonly #keepsNumbers: boolean;
   /** The last piece, which may still grow: contacts of this block, from one index to another. */
   #run: { readonly block: ContactBlock; readonly from: number; to: number } | undefined;
 
   /** @param keepsNumbers whether {@link take} also returns the phone numbers */
-  constructor(keepsNumbers: boolean, keep: readonly string[] = []) {
+  constructor(keepsNumbers: boolean, options: RowProcessorOptions) {
     this.#keepsNumbers = keepsNumbers;
-    this.#keep = keep;
+    this.#options = options;
   }
 
-  /** Whether it ends with the last contact. @param chunkSize the most contacts */
-  isFull(chunkSize: number): boolean {
+  /** Whether it ends with the last contact. */
+  get isFull(): boolean {
+    const { chunkSize = Infinity } = this.#options;
     return this.size >= chunkSize || this.#bytes >= FULL_CHUNK_BYTES;
   }
 
@@ -182,7 +182,7 @@ class ChunkBuilder {
   take(): Pick<NewChunk, 'json' | 'numbers' | 'ofRows'> {
     this.#endRun();
     const ofRows = this.#rows.toString();
-    const origins = Buffer.from(originsText(ofRows, this.#keep, this.#cells));
+    const origins = Buffer.from(originsText(ofRows, this.#options.keep ?? [], this.#cells));
     this.#rows = new RowNumbers();
     this.#cells = [];
     const json = Buffer.concat([...this.#pieces, CLOSE, origins]);

@@ -6,23 +6,20 @@ export interface BatchFilter extends BatchTimes {
   readonly phase?: BatchPhase | undefined;
 }
 
-export interface MatchingBatches {
-  readonly batches: readonly Batch[];
-  /** Batches that were created in the time of the filter, of every phase. */
-  readonly total: number;
-  /** Offset from which to read on; null at the end. */
-  readonly next: number | null;
-}
-
 /** Records per read where a phase is selected: the list is in the order of time only. */
 const PAGE = 100;
 
-/** The newest that match. @param page `offset` counts batches of every phase; `mostRead` bounds those that are read */
+/**
+ * The newest that match; how many were created in that time, of every phase; and the offset from which to read on, null
+ * at the end.
+ *
+ * @param page `offset` counts batches of every phase; `mostRead` bounds those that are read
+ */
 export async function findBatches(
   ledger: Pick<LedgerReader, 'list' | 'countBatches'>,
   { phase, ...times }: BatchFilter,
   page: { readonly limit: number; readonly offset: number; readonly mostRead?: number },
-): Promise<MatchingBatches> {
+) {
   const { limit, offset, mostRead = Infinity } = page;
   const found: Batch[] = [];
   let at = offset;

@@ -52,10 +52,7 @@ export function checkCells(cells: readonly string[], columns: Columns): RowCheck
   }
   const text = columns.unescape(cells[columns.contact.index] ?? '');
   const checked = checkNumber(text, columns.rules);
-  if (checked.kind === 'refused') {
-    const { reason, implausible } = checked;
-    return { ...refused(columns.contact.title, text, reason), implausible };
-  }
+  if (checked.kind === 'refused') return refusedNumber(columns.contact.title, text, checked);
   const { number, repaired } = checked;
   let json = `{"contact":"${number}"`;
   const empty: [string, 1][] = [];
@@ -114,10 +111,7 @@ export function checkContact(
     return refused('contact', textOf(text), 'expected a phone number as text, in quotes');
   }
   const checked = checkNumber(text, rules);
-  if (checked.kind === 'refused') {
-    const { reason, implausible } = checked;
-    return { ...refused('contact', text, reason), implausible };
-  }
+  if (checked.kind === 'refused') return refusedNumber('contact', text, checked);
   const { number, repaired } = checked;
   fields.delete('contact');
   let json = `{"contact":"${number}"`;
@@ -132,6 +126,12 @@ export function checkContact(
   const kept = choice.kept.map((name) => keptValues.get(name) ?? '');
   return { kind: 'contact', number, json: `${json}}`, repaired, ...moreOf(empty, kept) };
 }
+
+const refusedNumber = (
+  field: string,
+  value: string,
+  { reason, implausible }: { readonly reason: string; readonly implausible: boolean },
+): RowRefusal => ({ kind: 'refused', field, value, reason, implausible });
 
 export function refused(field: string, value: string, reason: string): RowRefusal {
   return { kind: 'refused', field, value, reason };

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../async/cancellation.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowCheck } from './check-row.ts';
 import type { SentColumns } from './sent-columns.ts';
@@ -91,18 +92,8 @@ export async function nextRows(
   rows: SourceReader['rows'],
   signal: AbortSignal | undefined,
 ): Promise<readonly SourcePart[] | undefined> {
-  let stop = () => {};
-  const stopped = new Promise<never>((_, reject) => {
-    stop = () => reject(new NoticeQueueError('IMPORT_STOPPED'));
-  });
-  // Prevents an unhandled rejection when the signal aborts between two reads.
-  stopped.catch(() => {});
-  if (signal?.aborted === true) stop();
-  signal?.addEventListener('abort', stop, { once: true });
-  try {
-    const next = await Promise.race([stopped, rows.next()]);
-    return next.done === true ? undefined : next.value;
-  } finally {
-    signal?.removeEventListener('abort', stop);
-  }
+  const reading = rows.next();
+  const next = await (signal === undefined ? reading : unlessAborted(reading, signal));
+  if (next === undefined) throw new NoticeQueueError('IMPORT_STOPPED');
+  return next.done === true ? undefined : next.value;
 }
