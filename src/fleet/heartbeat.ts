@@ -99,7 +99,6 @@ export async function readWorkers(redis: RedisClient, keys: Keys): Promise<SeenW
     .sort((a, b) => a.startedAt - b.startedAt);
 }
 
-/** A variable in which running workers differ. */
 export interface DifferingSetting {
   readonly variable: string;
   /** Host and process of the workers that have the same value; the largest group first. */
@@ -124,7 +123,6 @@ export function differingSettings(workers: readonly SeenWorker[]): DifferingSett
 /** So long ago at most another worker was accepted, to show that trouble is not everybody's; in milliseconds. */
 const RECENT_MS = 15_000;
 
-/** Whether requests of other workers were accepted recently. */
 export async function othersAccepted(redis: RedisClient, keys: Keys, id: string): Promise<boolean> {
   const workers = await readWorkers(redis, keys);
   return workers.some(

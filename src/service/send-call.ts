@@ -69,7 +69,6 @@ export interface SendEndpoint {
   readonly rules: AnswerRules | undefined;
   /** Whether the trace ids of answers that accept are read. */
   readonly acceptedTraceIds: boolean;
-  /** The codes that these rules compare with. */
   readonly knownCodes: ReadonlySet<string>;
 }
 

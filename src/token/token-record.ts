@@ -50,7 +50,6 @@ export interface HeldToken {
   readonly lifeMs: number;
 }
 
-/** A token for a send. */
 export interface Obtained {
   readonly held: HeldToken;
   /** It is the refused one, and there is no other. */
@@ -71,7 +70,6 @@ export interface TokenRecordOptions {
   readonly onEvent?: (event: TokenEvent) => void;
 }
 
-/** The lock and the fence of an issuance. */
 export interface Grant {
   readonly nonce: string;
   readonly fence: number;
@@ -150,16 +148,7 @@ export class TokenRecord {
 
   /** Decides about a want, and takes the lock when that is the decision. */
   async acquire(nonce: string, want: TokenWant): Promise<AcquireDecision> {
-    const { settings } = this.#options;
-    const given = {
-      nonce,
-      ...want,
-      lockTtlMs: settings.lockTtlMs,
-      budget: settings.budget,
-      windowMs: settings.budgetWindowMs,
-      shortestMs: settings.refusedMinMs,
-      longestMs: settings.refusedMaxMs,
-    };
+    const given = { ...this.#options.settings, ...want, nonce };
     try {
       return (await this.#step('acquire', given)) as AcquireDecision;
     } catch (error) {

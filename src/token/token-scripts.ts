@@ -109,7 +109,7 @@ end
 local function issuances()
   local times = {}
   for fence, at in pairs(record.issued) do
-    if number(at) and at > now - given.windowMs and at <= now then
+    if number(at) and at > now - given.budgetWindowMs and at <= now then
       times[#times + 1] = at
     else
       record.issued[fence] = nil
@@ -141,7 +141,7 @@ function steps.acquire()
       ageMs = now - token.issuedAt, restMs = token.expiresAt and token.expiresAt - now or nil } }
   end
   local refusedFor = liveRefusal()
-  if refusedFor and refusedFor <= given.longestMs then
+  if refusedFor and refusedFor <= given.refusedMaxMs then
     return { kind = 'refused', code = refusal.code, restMs = refusedFor, fresh = false }
   end
   if alive and token.id ~= given.refused then return stored('take') end
@@ -159,7 +159,7 @@ function steps.acquire()
   local times = issuances()
   if #times >= given.budget then
     if given.early then return { kind = 'wait', restMs = 0 } end
-    local ms = math.max(1, math.min(given.longestMs, times[#times - given.budget + 1] + given.windowMs - now))
+    local ms = math.max(1, math.min(given.refusedMaxMs, times[#times - given.budget + 1] + given.budgetWindowMs - now))
     refuse('TOKEN_CONTESTED', ms)
     return { kind = 'refused', code = 'TOKEN_CONTESTED', restMs = ms, fresh = true }
   end
@@ -168,7 +168,7 @@ function steps.acquire()
   record.lock = { nonce = given.nonce, ['until'] = now + given.lockTtlMs }
   if given.early and alive then
     local half = token.expiresAt and math.floor((token.expiresAt - now) / 2) or 0
-    token.earlyAfter = now + math.max(given.shortestMs, half)
+    token.earlyAfter = now + math.max(given.refusedMinMs, half)
   end
   save()
   return { kind = 'lock', fence = record.fence }

@@ -71,9 +71,9 @@ export type TokenEvent =
 export async function readTokenStatus(
   redis: RedisClient,
   keys: TokenKeys,
-  windowMs = 600_000,
+  budgetWindowMs = 600_000,
 ): Promise<TokenStatus> {
-  const { wasRefused: _, ...status } = await inspect(redis, keys, windowMs);
+  const { wasRefused: _, ...status } = await inspect(redis, keys, budgetWindowMs);
   if (status.refusal === undefined) return status;
   const code = codeOf(status.refusal.code);
   return { ...status, refusal: { ...status.refusal, hold: holdOf(code), code } };
@@ -88,9 +88,9 @@ export async function wasRefused(redis: RedisClient, keys: TokenKeys): Promise<b
   return (await inspect(redis, keys, 0)).wasRefused;
 }
 
-async function inspect(redis: RedisClient, keys: TokenKeys, windowMs: number) {
+async function inspect(redis: RedisClient, keys: TokenKeys, budgetWindowMs: number) {
   try {
-    const reply = await tokenStep(redis, keys, 'inspect', { windowMs });
+    const reply = await tokenStep(redis, keys, 'inspect', { budgetWindowMs });
     return reply as TokenStatus & { readonly wasRefused: boolean };
   } catch (error) {
     throw redisError(error);
@@ -105,7 +105,6 @@ const CREDENTIALS: ReadonlySet<ErrorCode> = new Set([
   'SERVICE_REFUSED',
 ]);
 
-/** The hold that a failed issuance causes. */
 export function holdOf(code: ErrorCode): TokenRefusedError['hold'] {
   if (code === 'TOKEN_CONTESTED') return 'token-contested';
   return CREDENTIALS.has(code) ? 'credentials' : 'token-unavailable';

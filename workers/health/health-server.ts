@@ -10,14 +10,10 @@ import {
 } from '../../src/format/plain-hosts.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { METRICS_CONTENT_TYPE } from '../../src/metrics/fleet-metrics.ts';
+import type { ProcessHealth } from './process-health.ts';
 import type { Unready } from './readiness.ts';
 
-export interface HealthSource {
-  /** Empty when ready. */
-  reasons(): Promise<readonly Unready[]>;
-  /** In the text form of Prometheus. */
-  metrics(): Promise<string>;
-}
+type HealthSource = Pick<ProcessHealth, 'metrics' | 'reasons'>;
 
 export interface HealthServer {
   readonly port: number;
@@ -111,10 +107,7 @@ async function answerOf(
     case '/livez':
       return { status: 200, text: 'alive\n' };
     case '/readyz':
-      return readiness(
-        await source.reasons(),
-        headers.accept?.includes('application/json') === true,
-      );
+      return readiness(source.reasons(), headers.accept?.includes('application/json') === true);
     case '/metrics':
       return { status: 200, type: METRICS_CONTENT_TYPE, text: await source.metrics() };
     default:

@@ -13,10 +13,12 @@ export class ProcessHealth {
     this.counted.watch({ ...gauges, ready: () => readiness.reasons().length === 0 });
   }
 
-  reasons(): Promise<readonly Unready[]> {
-    return Promise.resolve(this.#readiness.reasons());
+  /** Empty when ready. */
+  reasons(): readonly Unready[] {
+    return this.#readiness.reasons();
   }
 
+  /** In the text form of Prometheus. */
   metrics(): Promise<string> {
     return this.counted.text();
   }

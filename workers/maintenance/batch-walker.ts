@@ -1,4 +1,3 @@
-import type { Queue } from 'bullmq';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import { restartAfterMs } from '../../src/batch/ledger/batch-motion.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
@@ -32,14 +31,29 @@ const LEASE_MS = JOBS_AHEAD_MS;
  * takes those that are due, one after the other; a look has a lease and no lock. A hint only wakes.
  */
 export function createBatchWalker(basis: WorkerBasis, ledger: Ledger): BackgroundService {
-  const { redis, hints, keys, log } = basis;
-  const walk = new BatchWalk(basis, ledger);
+  const { redis, hints, keys, log, config } = basis;
+  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
   let running: Promise<void> | undefined;
   let again = false;
   let stopped = false;
 
+  /** Looks at one batch. @returns false if none is due */
+  const lookAtNext = async () => {
+    const taken = await ledger.takeOpen(LEASE_MS);
+    if (taken === undefined) return false;
+    const { id, leaseEnds } = taken;
+    const held = (await readHold(redis, keys)) !== undefined;
+    if (await ledger.restartStalled(id, restartAfterMs(config.worker.sendDeadlineMs), held)) {
+      log.warn({ event: 'batch-stalled', batch: id });
+      await removeFailedJobs(queue, id);
+    }
+    // While the queue is held, the jobs of a batch with a rate would pile up.
+    await queueChunks(ledger, queue, id, held ? 0 : JOBS_AHEAD_MS);
+    await ledger.putBack(id, leaseEnds, DUE_AFTER_MS);
+    return true;
+  };
   const round = async () => {
-    for (let more = true; more; more = !stopped && (await walk.next()));
+    for (let more = true; more; more = !stopped && (await lookAtNext()));
   };
   const run = () => {
     again = running !== undefined;
@@ -66,41 +80,7 @@ export function createBatchWalker(basis: WorkerBasis, ledger: Ledger): Backgroun
       clearInterval(timer);
       unsubscribe?.();
       await running;
-      await walk.close();
+      await queue.close();
     },
   };
-}
-
-class BatchWalk {
-  readonly #basis: WorkerBasis;
-  readonly #ledger: Ledger;
-  readonly #queue: Queue;
-
-  constructor(basis: WorkerBasis, ledger: Ledger) {
-    this.#basis = basis;
-    this.#ledger = ledger;
-    this.#queue = openBullQueue(CHUNK_QUEUE_NAME, basis.redis, basis.keys);
-  }
-
-  close(): Promise<void> {
-    return this.#queue.close();
-  }
-
-  /** Looks at one batch. @returns false if none is due */
-  async next(): Promise<boolean> {
-    const { redis, keys, log, config } = this.#basis;
-    const ledger = this.#ledger;
-    const taken = await ledger.takeOpen(LEASE_MS);
-    if (taken === undefined) return false;
-    const { id, leaseEnds } = taken;
-    const held = (await readHold(redis, keys)) !== undefined;
-    if (await ledger.restartStalled(id, restartAfterMs(config.worker.sendDeadlineMs), held)) {
-      log.warn({ event: 'batch-stalled', batch: id });
-      await removeFailedJobs(this.#queue, id);
-    }
-    // While the queue is held, the jobs of a batch with a rate would pile up.
-    await queueChunks(ledger, this.#queue, id, held ? 0 : JOBS_AHEAD_MS);
-    await ledger.putBack(id, leaseEnds, DUE_AFTER_MS);
-    return true;
-  }
 }

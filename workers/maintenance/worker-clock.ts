@@ -1,5 +1,5 @@
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
-import { repeat, type Repeated } from '../../src/async/repeat.ts';
+import { repeat } from '../../src/async/repeat.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
 import { ServerClock } from '../../src/redis/server-clock.ts';
 import type { WorkerBasis } from './worker-basis.ts';
@@ -8,46 +8,39 @@ import type { WorkerBasis } from './worker-basis.ts';
 const SKEW_MS = 5_000;
 
 /**
- * Reads the clock of Redis at the start and with each heartbeat, and logs once when the wall clock of this
- * process differs: times in logs are wrong then.
+ * The clock of Redis, read at the start and with each heartbeat. Logs once when the wall clock of this process differs:
+ * times in logs are wrong then.
  */
-export class WorkerClock implements BackgroundService {
-  readonly #clock: ServerClock;
-  readonly #log: WorkerBasis['log'];
-  readonly #reads: Repeated;
-  #warned = false;
-
-  constructor({ redis, config, log }: WorkerBasis) {
-    this.#clock = new ServerClock(redis);
-    this.#log = log;
-    this.#reads = repeat(() => this.#read(), config.worker.heartbeatMs);
-  }
-
-  readonly now = (): number => this.#clock.now();
-
-  async start(): Promise<void> {
-    await this.#read();
-    this.#reads.start();
-  }
-
-  stop(): void {
-    // Redis may not answer the read that is under way.
-    void this.#reads.stop();
-  }
-
-  async #read(): Promise<void> {
+export function createClock({
+  redis,
+  config,
+  log,
+}: WorkerBasis): BackgroundService & { readonly now: () => number } {
+  const clock = new ServerClock(redis);
+  let warned = false;
+  const read = async () => {
     try {
-      await this.#clock.read();
+      await clock.read();
     } catch (error) {
-      this.#log.warn({ event: 'clock-trouble', ...redisErrorFields(error) });
+      log.warn({ event: 'clock-trouble', ...redisErrorFields(error) });
       return;
     }
-    const { aheadMs } = this.#clock;
+    const { aheadMs } = clock;
     const differs = Math.abs(aheadMs) >= SKEW_MS;
-    if (differs && !this.#warned) {
+    if (differs && !warned) {
       const words = 'the clock of this machine differs from that of Redis';
-      this.#log.warn({ event: 'clock-skew', aheadMs }, words);
+      log.warn({ event: 'clock-skew', aheadMs }, words);
     }
-    this.#warned = differs;
-  }
+    warned = differs;
+  };
+  const reads = repeat(read, config.worker.heartbeatMs);
+  return {
+    now: () => clock.now(),
+    start: async () => {
+      await read();
+      reads.start();
+    },
+    // Redis may not answer the read that is under way.
+    stop: () => void reads.stop(),
+  };
 }

@@ -30,7 +30,7 @@ import { RedisMonitor } from '../maintenance/redis-monitor.ts';
 import { RestoreGuard } from '../maintenance/restore-guard.ts';
 import { StateFile } from '../maintenance/state-file.ts';
 import type { WorkerProgram } from '../maintenance/worker-basis.ts';
-import { WorkerClock } from '../maintenance/worker-clock.ts';
+import { createClock } from '../maintenance/worker-clock.ts';
 import { InFlight } from '../queue/in-flight.ts';
 import { JobLocks, buildSendWorker, lanesOf } from '../queue/send-worker.ts';
 import { WorkerGroup } from '../queue/worker-group.ts';
@@ -120,7 +120,7 @@ export async function startWorker({
     noteAttempt(attempt);
   });
 
-  const clock = new WorkerClock(basis);
+  const clock = createClock(basis);
   const holds = createHolds(
     basis,
     clock.now,

@@ -1,22 +1,14 @@
 import type { Logger } from 'pino';
 import { unlessAborted } from '../../src/async/cancellation.ts';
-import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
-import { requireSuitable, type RedisFinding } from '../../src/redis/suitability.ts';
+import { connectRedis, readyWithin } from '../../src/redis/connect.ts';
+import { requireSuitable } from '../../src/redis/suitability.ts';
 import type { WorkerProgram } from '../maintenance/worker-basis.ts';
 
 const LOG_EVERY_MS = 5_000;
 
-export interface ConnectedRedis {
-  readonly redis: RedisClient;
-  readonly subscriber: RedisClient;
-  /** Findings that are only logged as warnings. */
-  readonly found: readonly RedisFinding[];
-  readonly disconnect: () => void;
-}
-
 /**
  * Connects to Redis, waits as long as it is unavailable, and checks that it meets the requirements of the
- * queue.
+ * queue; what is `found` is only logged as warnings.
  * @param onError called with each error of the connections
  * @returns undefined if the worker is stopped first
  * @throws NoticeQueueError REDIS_UNSUITABLE, QUEUE_REFUSED
@@ -26,7 +18,7 @@ export async function waitForRedis(
   onError: (error: Error) => void,
   log: Logger,
   abandoned: AbortSignal,
-): Promise<ConnectedRedis | undefined> {
+) {
   const redis = connectRedis(config.redis, 'worker', onError);
   const subscriber = connectRedis(config.redis, 'subscriber', onError);
   const disconnect = () => {

@@ -29,12 +29,13 @@ export class AttemptLog {
     this.#onAttempt = onAttempt;
   }
 
-  begin(job: Job): OpenAttempt {
+  begin(job: Job) {
     const startedAt = performance.now();
     const waitedMs = Math.max(0, (job.processedOn ?? Date.now()) - waitsSince(job));
     const logger = this.#logger;
     return {
-      end: (returned, answer, facts = {}) => {
+      /** Logs the attempt. No outcome means that the job is requeued unsent. */
+      end: (returned: Outcome | undefined, answer?: SendAnswer, facts: AttemptFacts = {}) => {
         const outcome = returned ?? afterRefusal(answer);
         if (outcome !== undefined) {
           const isFirst = job.attemptsMade === 0;
@@ -73,12 +74,7 @@ export class AttemptLog {
   }
 }
 
-export interface OpenAttempt {
-  /** Logs the attempt. No outcome means that the job is requeued unsent. */
-  end(outcome: Outcome | undefined, answer?: SendAnswer, facts?: AttemptFacts): void;
-}
-
-export interface AttemptFacts {
+interface AttemptFacts {
   readonly contacts?: number;
   /** How many earlier attempts the service may have accepted. */
   readonly possiblySent?: number;

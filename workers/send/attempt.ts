@@ -1,28 +1,22 @@
 import { pause } from '../../src/async/cancellation.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { CancelSignal, Refusal, TokenSource } from '../../src/contracts/token.ts';
+import type { CancelSignal, TokenSource } from '../../src/contracts/token.ts';
 import { isProbe, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import type { Permit, RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
 import type { RequestGuard, SendAnswer } from '../../src/service/send-call.ts';
+import type { SharedToken } from '../../src/token/shared-token.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import type { Attempted, Entered, GateJob } from './template-refusals.ts';
 import type { SendGate } from './send-gate.ts';
 
-/** The shared token, as far as an attempt needs it. */
-export interface AttemptTokens extends TokenSource {
-  renewalHelped(refusal: Refusal): Promise<void>;
-}
-
-/** Takes a permit for a job of one lane (see RateLimiter). */
-type TakePermit = (cancel: CancelSignal) => ReturnType<RateLimiter['take']>;
-
 export interface AttemptContext {
-  readonly tokens: AttemptTokens;
+  readonly tokens: Pick<SharedToken, 'get' | 'renew' | 'renewalHelped'>;
   readonly gate: Pick<SendGate, 'enter' | 'isInHours' | 'leave' | 'restOf'>;
-  readonly rateLimit: { readonly take: TakePermit };
+  /** Of the lane of the job. */
+  readonly rateLimit: { readonly take: (cancel: CancelSignal) => ReturnType<RateLimiter['take']> };
   readonly log: AttemptLog;
   readonly sendDeadlineMs: number;
   /** Aborted when the worker stops: what has not been sent is requeued. */

@@ -21,9 +21,7 @@ import { readHolds, type NamedHold } from './holds.ts';
 import { OTHERS_FIRST_MS, OwnTrouble, type Aside } from './trouble.ts';
 
 export interface Passage {
-  /** It probes the hold of the queue. */
   readonly probes?: Probe;
-  /** It probes the hold of its template. */
   readonly probesTemplate?: Probe;
 }
 
@@ -47,13 +45,11 @@ export interface HoldGateOptions {
   readonly id: string;
   readonly settings: Pick<WorkerConfig, 'holdProbeMinMs' | 'holdProbeMaxMs' | 'retryAfterMaxMs'>;
   readonly now: () => number;
-  /** Whether requests of other processes were accepted recently. */
   readonly othersAccepted: () => Promise<boolean>;
   /** Called with each hold that this process learns of, for the log. */
   readonly onMove: (move: HoldMove) => void;
   /** Called when this process steps aside for a time, and when it does so no longer. */
   readonly onAside: (aside: Aside | undefined) => void;
-  /** Called with each template whose hold this process learns of. */
   readonly onTemplateHeld: (held: NamedHold) => void;
 }
 
@@ -268,7 +264,6 @@ export class HoldGate {
     return placeHold(this.#options.redis, this.#holdKeys, args);
   }
 
-  /** Whether a template is held, as far as this process knows. */
   isTemplateHeld(template: string): boolean {
     return this.#heldAs(template) !== undefined;
   }
@@ -299,7 +294,6 @@ export class HoldGate {
     return Math.max(0, nextAt - this.#options.now()) + (1 + Math.random()) * OTHERS_FIRST_MS;
   }
 
-  /** @returns the kind of the queue's hold */
   async #read(): Promise<HoldKind | undefined> {
     const { redis, keys, onTemplateHeld } = this.#options;
     const news = this.#news;
@@ -311,7 +305,6 @@ export class HoldGate {
     return queue?.kind;
   }
 
-  /** Reads what a hint is about. */
   async #learn(): Promise<void> {
     const kind = await this.#read();
     this.#note(kind);

@@ -40,7 +40,6 @@ export type HoldScope = 'queue' | `template:${string}`;
 
 export const templateScope = (name: string): HoldScope => `template:${name}`;
 
-/** The name in the scope of a template. */
 export const nameIn = (scope: string) => scope.slice('template:'.length);
 
 /** KEYS of all transitions. */
@@ -143,10 +142,7 @@ export interface Probe {
 
 type HoldVerdict =
   /** It is open; `lifter`: whose request lifted the last hold of the queue a moment ago. */
-  | { readonly lifter: string }
-  | Probe
-  /** It is held until then. */
-  | { readonly kind: HoldKind; readonly nextAt: number };
+  { readonly lifter: string } | Probe | { readonly kind: HoldKind; readonly nextAt: number };
 
 /**
  * Asks to make an attempt. ARGV: scope. Answers ['open', who lifted the last hold of the queue a moment ago or ''],

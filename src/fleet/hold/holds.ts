@@ -20,7 +20,6 @@ export interface TemplateHold extends Hold {
   readonly template: string;
 }
 
-/** A held template with its name (`heldName`). */
 export type NamedHold = TemplateHold & { readonly name: string };
 
 /** A hold as it is stored. @returns undefined for none, and for what cannot be read */
@@ -31,7 +30,6 @@ export function parseHold(text: string | null): Hold | undefined {
   return { ...hold, nextProbeAt, failedProbes };
 }
 
-/** Reads the hold of the queue; undefined when there is none. */
 export async function readHold(
   redis: RedisClient,
   { hold }: Pick<Keys, 'hold'>,

@@ -179,7 +179,6 @@ export class AccountRow {
   }
 }
 
-/** A refusal in a row of a template. */
 export interface Refused {
   readonly job: string;
   /** Redis time at which it was known. */
@@ -194,7 +193,6 @@ interface TemplateRow {
   readonly code: string;
   /** Since the last acceptance: what counts as different. */
   readonly different: Set<string>;
-  /** Their weights together. */
   weight: number;
   /** How many were refused since then. */
   length: number;
@@ -330,7 +328,6 @@ export class OwnTrouble {
     return this.#timer !== undefined;
   }
 
-  /** Whether others are accepted, and this process is not. */
   async isAlone(othersAccepted: () => Promise<boolean>): Promise<boolean> {
     return this.#state === 'alone' || (!this.#wasAccepted && (await othersAccepted()));
   }
@@ -348,7 +345,6 @@ export class OwnTrouble {
     this.#othersUntil = Math.max(this.#othersUntil, until);
   }
 
-  /** Another process has lifted the hold. */
   othersLifted(): void {
     if (this.#state === 'in trouble') this.#state = 'alone';
   }
@@ -381,7 +377,6 @@ export class OwnTrouble {
     clearTimeout(this.#timer);
   }
 
-  /** Waits while the probe is left to other processes. */
   async othersFirst(): Promise<void> {
     const restMs = this.#othersUntil - performance.now();
     if (restMs > 0) await pause(Math.min(restMs, OTHERS_FIRST_MS));

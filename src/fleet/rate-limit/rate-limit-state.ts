@@ -56,7 +56,6 @@ end
 
 /** The answer to a process that asks for permits. Milliseconds from now. */
 export type Permits =
-  /** There is no limit. */
   | { readonly kind: 'unlimited' }
   /** The next permit is further ahead than {@link REACH_MS}; the lanes are blocked until it is near. */
   | { readonly kind: 'none' }

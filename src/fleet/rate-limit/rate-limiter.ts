@@ -13,7 +13,6 @@ export interface RateLimiterEvents {
   readonly onError: (error: unknown) => void;
 }
 
-/** Permission to make one request, now. */
 export interface Permit {
   /** Uses the permit; false when it was used before or has expired: take another one. */
   use(): boolean;
@@ -93,7 +92,6 @@ export class RateLimiter {
     this.#unsubscribe ??= this.#hints.subscribe(this.#channel, () => this.#invalidate());
   }
 
-  /** Unsubscribes and rejects all waiters. */
   stop(): void {
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;

@@ -11,16 +11,13 @@ import type { RestoreConfig } from '../../config/config.ts';
  * once more, while only workers without a memory had sent heartbeats.
  */
 export interface Term {
-  /** Random. */
   readonly id: string;
   readonly bornAt: number;
   /** Heartbeats counted so far, also those of terms before. */
   readonly beats: number;
-  /** Time of the last heartbeat. */
   readonly at: number;
 }
 
-/** What Redis knows. */
 export interface Epoch extends Term {
   /** The run id of the server that took the last heartbeat; empty when unknown. */
   readonly server: string;
@@ -28,7 +25,6 @@ export interface Epoch extends Term {
   readonly before: Term | undefined;
   /** All workers have shut down cleanly since. */
   readonly stopped: boolean;
-  /** The last time that Redis looked like an old copy. */
   readonly event: RestoreEvent | undefined;
 }
 

@@ -87,7 +87,6 @@ export class KeptConnections {
     this.#current = openDispatcher(settings, true);
   }
 
-  /** For the next request. */
   get current(): Dispatcher {
     // Not clientTtl of undici 7.30: its pool at the limit of connections then stops for good.
     if (performance.now() - this.#openedAt > MAX_AGE_MS) this.replace(this.#current);
@@ -110,7 +109,6 @@ export class KeptConnections {
     void broken.close().then(closed, closed);
   }
 
-  /** Closes all connections at once. */
   async destroy(): Promise<void> {
     await Promise.all([this.#current, ...this.#closing].map((each) => each.destroy()));
   }

@@ -36,7 +36,6 @@ export interface WireFacts {
 /** Most bytes of an answer's body that are read; of a longer one nothing but the status is known. */
 export const ANSWER_BYTES = 64 * 1024;
 
-/** How the requests of a call are made. */
 interface ExchangeOptions {
   /** How often a request that failed is repeated. */
   readonly retries: number;
@@ -53,7 +52,6 @@ export class Exchange {
   readonly body: string | Uint8Array | undefined;
   /** Names and values in turn: the form that costs undici the least. */
   headers: readonly string[];
-  /** Ends the call. */
   readonly deadline: Deadline;
   readonly options: ExchangeOptions;
   /** Facts of the last request; undefined before the first. */
@@ -82,7 +80,6 @@ export class Exchange {
     return true;
   }
 
-  /** Records the facts of a request. */
   record(facts: WireFacts): void {
     this.facts = facts;
     if (facts.started) this.requests += 1;
@@ -90,7 +87,6 @@ export class Exchange {
   }
 }
 
-/** Makes requests to the service over undici. */
 export type Transport = ReturnType<typeof createTransport>;
 
 /** Thrown into undici to drop a request before a byte of it is written; never thrown to callers. */

@@ -10,7 +10,6 @@ export interface MatchedRule extends Pick<AnswerRule, 'outcome' | 'hold'> {
 /** An answer as rules see it. */
 export type RuledAnswer = Pick<ReadAnswer, 'code' | 'json'> & { readonly status: number };
 
-/** The codes that rules compare with. */
 export function codesOf({ rules }: AnswerRules): ReadonlySet<string> {
   return new Set(rules.flatMap(({ code }) => (code === undefined ? [] : listOf(code))));
 }

@@ -7,7 +7,6 @@ import { ValuePieces, type Repeat, spellingsOf, textIn } from './value-pieces.ts
  * Where there is doubt, nothing is kept.
  */
 
-/** What is written in place of something that is not shown. */
 const MASK = '***';
 const MAX_MESSAGE_LENGTH = 200;
 /** Characters of a message that are looked at; the rest is not shown. */

@@ -3,7 +3,6 @@ import { brotliDecompressSync, unzipSync } from 'node:zlib';
 import { ANSWER_BYTES, headerOf, type AnswerHeaders, type WireFacts } from '../http/transport.ts';
 import type { AnswerMask } from './mask-text.ts';
 
-/** Kind of an answer's body. */
 export type BodyKind = 'none' | 'json' | 'html' | 'text' | 'broken' | 'oversized';
 
 /** Contents of an answer. The shape of error bodies is not shown (service-api), so any is tolerated. */
@@ -22,7 +21,6 @@ export interface ReadAnswer {
 /** Which texts of an answer are read where it accepts. */
 type WantedTexts = 'all' | 'trace-id' | 'none';
 
-/** An answer as it was received. */
 export type RawAnswer = Pick<WireFacts, 'headers' | 'chunks' | 'ending'>;
 
 const UTF8_LENIENT = new TextDecoder('utf-8');

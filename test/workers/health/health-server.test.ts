@@ -15,7 +15,7 @@ describe('the health server', () => {
   let server: HealthServer | undefined;
   let reasons: readonly Unready[] = [];
   const source = {
-    reasons: () => Promise.resolve(reasons),
+    reasons: () => reasons,
     metrics: () => Promise.resolve('# TYPE a gauge\na 1\n'),
   };
 
