@@ -15,22 +15,53 @@ import {
   type TroubleVerdict,
 } from '../../../../src/fleet/hold/trouble.ts';
 
-/** What happens later in virtual time; the last of the list is next. */
+interface Later {
+  readonly at: number;
+  /** Of two at the same time, the first that was added comes first. */
+  readonly order: number;
+  readonly run: () => void;
+}
+
+const isBefore = (one: Later, other: Later) =>
+  one.at < other.at || (one.at === other.at && one.order < other.order);
+
+/** What happens later in virtual time, as a binary heap: nothing comes before what is at half its index. */
 class Agenda {
-  readonly #list: { readonly at: number; readonly run: () => void }[] = [];
+  readonly #heap: Later[] = [];
+  #added = 0;
 
   add(at: number, run: () => void): void {
-    const list = this.#list;
-    let [low, high] = [0, list.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((list[middle]?.at ?? 0) > at) low = middle + 1;
-      else high = middle;
+    const heap = this.#heap;
+    const added = { at, order: this.#added++, run };
+    let index = heap.length;
+    while (index > 0) {
+      const above = (index - 1) >> 1;
+      const other = heap[above] as Later;
+      if (isBefore(other, added)) break;
+      heap[index] = other;
+      index = above;
     }
-    list.splice(low, 0, { at, run });
+    heap[index] = added;
   }
 
-  next = () => this.#list.pop();
+  next(): Later | undefined {
+    const heap = this.#heap;
+    const [first] = heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return first;
+    let index = 0;
+    for (;;) {
+      let below = 2 * index + 1;
+      if (below >= heap.length) break;
+      if (below + 1 < heap.length && isBefore(heap[below + 1] as Later, heap[below] as Later))
+        below++;
+      if (isBefore(last, heap[below] as Later)) break;
+      heap[index] = heap[below] as Later;
+      index = below;
+    }
+    heap[index] = last;
+    return first;
+  }
 }
 
 /** How the simulated service answers a request. */
