@@ -92,13 +92,14 @@ it.each(Object.entries(FAILURES))(
   '%s: no secret, token or number in the answer, in the error of an issuance, in the client',
   async (_name, serve) => {
     const [sends, issuances] = [await serve(), await serve()];
+    const client = openClient(issuances.url, { issueDeadlineMs: 700 });
+    const failing = client.issueToken().catch((caught: unknown) => caught);
     for (const apiVersion of ['v1', 'v2'] as const) {
-      const client = openClient(sends.url, { apiVersion });
-      const answer = await client.send(NOTICE, tokensOf(), { deadlineMs: 700 });
+      const sending = openClient(sends.url, { apiVersion });
+      const answer = await sending.send(NOTICE, tokensOf(), { deadlineMs: 700 });
       expect(leaksOf(answer)).toStrictEqual([]);
     }
-    const client = openClient(issuances.url, { issueDeadlineMs: 700 });
-    const error: unknown = await client.issueToken().catch((caught: unknown) => caught);
+    const error = await failing;
     expect(error).toBeInstanceOf(Error);
     expect(leaksOf([error, client])).toStrictEqual([]);
   },

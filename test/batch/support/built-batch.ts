@@ -43,12 +43,16 @@ export async function buildBatch(
   const plan = { ...PLAN, chunkSize: chunks[0]?.length ?? 10, ...options.plan };
   await ledger.start(id, plan, 'fingerprint', 3_600_000);
   let rows = 0;
+  const stores: Promise<unknown>[] = [];
   for (const [index, chunk] of chunks.entries()) {
     noteOrigins(chunk, originsText(`${rows + 2}-${rows + chunk.length + 1}`));
     rows += chunk.length;
     const payload = await encodeContacts(chunk);
-    await ledger.store(id, { chunk: index, size: chunk.length, rows, payload });
+    stores.push(ledger.store(id, { chunk: index, size: chunk.length, rows, payload }));
+    // Once Redis has the script, the others are stored in their order.
+    if (index === 0) await stores[0];
   }
+  await Promise.all(stores);
   if (options.importing !== true) {
     const [refused, duplicate] = [`${rows + 2}-${rows + 3}`, `${rows + 4}-${rows + 6}`];
     await ledger.endImport(id, 2, 3, undefined, { refused, duplicate });

@@ -43,13 +43,12 @@ async function fill(
   const redis = new Redis(url);
   const lists = contacts(2 * chunks).map((contact) => [contact]);
   const batch = await buildBatch(redis, prefix, 'b', lists);
-  for (let chunk = 0; chunk < chunks; chunk += 1) {
-    await batch.settle(chunk, allFailed('rejected', `CODE_${chunk % 3}`, ''));
-  }
-  const unknown = await buildBatch(redis, prefix, 'u', lists.slice(0, chunks));
-  for (let chunk = 0; chunk < chunks; chunk += 1) {
-    await unknown.settle(chunk, allFailed('unknown', 'ECONNRESET', ''));
-  }
+  const failing = lists.slice(0, chunks);
+  const rejected = (chunk: number) => allFailed('rejected', `CODE_${chunk % 3}`, '');
+  await Promise.all(failing.map((_, chunk) => batch.settle(chunk, rejected(chunk))));
+  const unknown = await buildBatch(redis, prefix, 'u', failing);
+  const lost = allFailed('unknown', 'ECONNRESET', '');
+  await Promise.all(failing.map((_, chunk) => unknown.settle(chunk, lost)));
   await failNotices({ url, client: redis }, prefix, { count: failed });
   await failNotices({ url, client: redis }, prefix, {
     count: failed,
