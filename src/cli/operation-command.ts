@@ -26,7 +26,12 @@ export function operationCommand(
   const command = new Command(name).description(row.summary);
   OPERATIONS_OF.set(command, [row]);
   const args = argumentsOf(row);
-  for (const arg of args) addArgument(command, arg, shapeOf(row.input)[arg]);
+  for (const arg of args) {
+    const schema = shapeOf(row.input)[arg];
+    const { description, isRequired } = about(schema);
+    const words = `${flagOf(arg, schema)}${kindOf(schema) === 'array' ? '...' : ''}`;
+    command.argument(isRequired ? `<${words}>` : `[${words}]`, description);
+  }
   addFlags(command, row);
   return command.action(async (...given: unknown[]) => {
     const isGiven = (value: unknown) => !Array.isArray(value) || value.length > 0;
@@ -76,12 +81,6 @@ const COMMON: ReadonlySet<string> = new Set(['why', 'yes', 'csv', 'wait']);
 const takesWhy = (row: Operation): boolean =>
   isChange(row) || row.csv !== undefined || row.hidesInput === true;
 
-function addArgument(command: Command, name: string, schema: z.ZodType | undefined): void {
-  const { description, isRequired } = about(schema);
-  const words = `${flagOf(name, schema)}${kindOf(schema) === 'array' ? '...' : ''}`;
-  command.argument(isRequired ? `<${words}>` : `[${words}]`, description);
-}
-
 /** Adds a flag for each field of the input that is no argument, and those that every change has. */
 function addFlags(command: Command, row: Operation, isOneOfSeveral = false): void {
   const args = new Set(argumentsOf(row));
@@ -129,20 +128,17 @@ function optionOf(name: string, schema: z.ZodType, isOneOfSeveral: boolean): Opt
   const { description, isRequired } = about(schema);
   const inner = innerField(schema);
   const kind = kindOf(schema);
-  const flag = `--${flagOf(name, schema)}`;
-  if (kind === 'boolean') return optionFor(name, flag, description);
+  const flag = flagOf(name, schema);
+  if (kind === 'boolean') return optionFor(name, `--${flag}`, description);
   const words =
     inner instanceof z.ZodEnum
       ? `${description}: ${inner.options.join(', ')}`
       : inSystemWords(description);
-  const more = kind === 'array' ? '...' : '';
-  const option = optionFor(
-    name,
-    `${flag} <${placeholderOf(schema, flagOf(name, schema))}${more}>`,
-    words,
-  );
+  const takes = metaOf(schema, 'takes');
+  const value = `${takes ?? (kind === 'number' ? 'n' : flag)}${kind === 'array' ? '...' : ''}`;
+  const option = optionFor(name, `--${flag} <${value}>`, words);
   // Read again with the other fields; here it is refused with the name of its flag, and with its text: not a number.
-  if (kind !== 'array' && metaOf(schema, 'takes') !== 'phone number') {
+  if (kind !== 'array' && takes !== 'phone number') {
     option.argParser((text) => {
       const { error } = schema.safeParse(fromTyped(schema, text));
       if (error !== undefined)
@@ -153,8 +149,4 @@ function optionOf(name: string, schema: z.ZodType, isOneOfSeveral: boolean): Opt
   const { data } = schema.safeParse(undefined);
   if (data !== undefined) option.default(undefined, JSON.stringify(data));
   return isRequired && !isOneOfSeveral ? option.makeOptionMandatory() : option;
-}
-
-function placeholderOf(schema: z.ZodType, name: string): string {
-  return metaOf(schema, 'takes') ?? (kindOf(schema) === 'number' ? 'n' : name);
 }

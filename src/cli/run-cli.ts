@@ -75,7 +75,9 @@ export async function runCli(
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
-      if (json) report(stderr, new UsageError(usageOf(error)), json);
+      const isBare = error.code === 'commander.help';
+      const usage = isBare ? 'expected a command' : error.message.replace(/^error: /, '');
+      if (json) report(stderr, new UsageError(usage), json);
       return 2;
     }
     const shown = explainMissing(error, args);
@@ -108,10 +110,6 @@ function explainMissing(error: unknown, args: readonly string[]): unknown {
 
 function widthOf({ isTTY, columns = 80 }: Output): number {
   return isTTY === true ? columns : 80;
-}
-
-function usageOf({ code, message }: CommanderError): string {
-  return code === 'commander.help' ? 'expected a command' : message.replace(/^error: /, '');
 }
 
 /** Copies the settings of the program to a command and its subcommands. */

@@ -95,7 +95,7 @@ async function importList(
     if (declined) return undefined;
     if (error instanceof ImportError && error.queued > 0) {
       // What was stored until then stays queued: "nothing was done" would be wrong.
-      if (isOfList(error)) context.end(1);
+      if (OF_LIST.has(error.code)) context.end(1);
       await record(error.batch, 'stopped', error.queued);
     }
     throw error;
@@ -105,8 +105,8 @@ async function importList(
   }
 }
 
-/** Whether the list is at fault: in the middle of it, as before its first row. */
-const isOfList = ({ code }: ImportError) => ['SOURCE_INVALID', 'BATCH_CONFLICT'].includes(code);
+/** Codes where the list is at fault: in the middle of it, as before its first row. */
+const OF_LIST: ReadonlySet<string> = new Set(['SOURCE_INVALID', 'BATCH_CONFLICT']);
 
 /** What is stored and not sent needs no question, and without a terminal there is no one to ask. */
 const asks = ({ stdin, stderr }: CommandContext, { yes, paused }: ImportFlags): boolean =>

@@ -89,7 +89,13 @@ export async function buildOpsServer(
   app.decorateRequest('isSecure', false);
   app.decorateRequest('prefix', '');
   app.decorateRequest('arrival', undefined);
-  readForms(app);
+  // Bodies of HTML forms and JSON only.
+  app.removeContentTypeParser('text/plain');
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    (_request, body, done) => done(null, new URLSearchParams(String(body))),
+  );
   limitArrival(app);
   authorizeRequests(app, context);
   addPrefix(app);
@@ -122,16 +128,6 @@ function refuseUnreadable(error: Error, response: ServerResponse): void {
       'content-type': 'application/problem+json; charset=utf-8',
     })
     .end(JSON.stringify(problem));
-}
-
-/** Accepts bodies of HTML forms and JSON only. */
-function readForms(app: FastifyInstance): void {
-  app.removeContentTypeParser('text/plain');
-  app.addContentTypeParser(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'string' },
-    (_request, body, done) => done(null, new URLSearchParams(String(body))),
-  );
 }
 
 /** The path below which a proxy shows the server. */

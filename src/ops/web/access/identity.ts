@@ -56,14 +56,10 @@ export function proxyIdentity(
 ): Identity | undefined {
   const name = user?.trim() ?? '';
   if (!NAME.test(name)) return undefined;
-  const role = roles === undefined ? 'viewer' : roleFrom(roles);
+  const given = (roles ?? 'viewer').split(',');
+  const names = new Set(given.map((role) => role.trim().toLowerCase()));
+  const role = (['operator', 'viewer'] as const).find((one) => names.has(one));
   return role === undefined
     ? undefined
     : { name, role, by: 'proxy', seed: `proxy\n${name}\n${role}` };
-}
-
-function roleFrom(roles: string): Role | undefined {
-  const names = new Set(roles.split(',').map((role) => role.trim().toLowerCase()));
-  if (names.has('operator')) return 'operator';
-  return names.has('viewer') ? 'viewer' : undefined;
 }
