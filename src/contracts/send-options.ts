@@ -21,6 +21,11 @@ const time = (what: string) => {
     .transform((value) => (typeof value === 'number' ? value : value.getTime()));
 };
 
+export const idempotencyKey = z
+  .string('expected text')
+  .min(1, 'expected a key, got an empty string')
+  .max(200, 'expected at most 200 characters');
+
 export const TOO_LATE = 'expected a time after the earliest time of sending';
 
 /** Whether a notice would expire before it may be sent. */
@@ -50,11 +55,7 @@ export const sendOptionsSchema = z
        *
        * @example 'order-1001-shipped'
        */
-      idempotencyKey: z
-        .string('expected text')
-        .min(1, 'expected a key, got an empty string')
-        .max(200, 'expected at most 200 characters')
-        .optional(),
+      idempotencyKey: idempotencyKey.optional(),
       /**
        * Earliest time of sending, in milliseconds from now; at most 366 days. Excludes `sendAt`.
        * @default 0
@@ -137,7 +138,7 @@ export function optionsForEach<Notice>(
       readOptions(options(notice, index) ?? {}, `notices[${index}] options`);
   }
   const checked = readOptions(options, 'options');
-  const { idempotencyKey } = checked;
-  if (idempotencyKey === undefined) return () => checked;
-  return (_, index) => ({ ...checked, idempotencyKey: `${idempotencyKey}/${index}` });
+  const { idempotencyKey: key } = checked;
+  if (key === undefined) return () => checked;
+  return (_, index) => ({ ...checked, idempotencyKey: `${key}/${index}` });
 }

@@ -13,9 +13,7 @@ import { eraseContacts, storedContacts } from './stored-contacts.ts';
 import { readStored, storedNotices } from './stored-notices.ts';
 
 /** Where a person's data is stored. Without FIND_KEY the search index is neither read nor changed. */
-interface EraseContext extends EntrySource {
-  readonly settings: OperationContext['findSettings'];
-}
+type EraseContext = EntrySource & Pick<OperationContext, 'findSettings'>;
 
 /** What is erased, by whom, and what stops it between two steps. */
 interface Erasure {
@@ -40,7 +38,7 @@ export async function eraseNumber(context: EraseContext, erasure: Erasure): Prom
     number: maskNumber(forms[0] ?? ''),
     notices: { cancelled: 0, removed: 0, shortened: 0 },
     batches: [],
-    index: context.settings.findKey === undefined ? null : { notices: 0, chunks: 0 },
+    index: context.findSettings.findKey === undefined ? null : { notices: 0, chunks: 0 },
     left: [],
     unreadable: { notices: 0, chunks: 0 },
     importing: [],
@@ -122,9 +120,9 @@ async function eraseEntries(
   { index }: EraseReport,
 ): Promise<void> {
   if (index === null) return;
-  const { redis, keys, settings } = context;
+  const { redis, keys, findSettings } = context;
   for (const hash of hashesOf(context, forms)) {
-    const found = await storedEntries(redis, keys, hash, settings.keepFailedMs, Date.now());
+    const found = await storedEntries(redis, keys, hash, findSettings.keepFailedMs, Date.now());
     if (actor === undefined) {
       index.notices += found.length;
       continue;
@@ -139,6 +137,7 @@ async function eraseEntries(
   }
 }
 
-function hashesOf({ settings: { findKey: secret } }: EraseContext, forms: readonly string[]) {
+function hashesOf({ findSettings }: EraseContext, forms: readonly string[]) {
+  const { findKey: secret } = findSettings;
   return secret === undefined ? [] : forms.map((form) => hashNumber(findKey(secret), form));
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { CancelOptions, NoticeRef } from './notice-state.ts';
 import { parseInput } from '../contracts/parse-input.ts';
+import { idempotencyKey } from '../contracts/send-options.ts';
 
 /** Most characters of an id: far more than ours have, because producers in other languages choose their own. */
 const MAX_ID_LENGTH = 200;
@@ -11,11 +12,6 @@ export const noticeId = z
   .string('expected an id as text')
   .min(1, 'expected an id, got an empty string')
   .max(MAX_ID_LENGTH, `expected at most ${MAX_ID_LENGTH} characters`);
-
-export const idempotencyKey = z
-  .string('expected text')
-  .min(1, 'expected a key, got an empty string')
-  .max(200, 'expected at most 200 characters');
 
 /** What a look-up is asked for, as the scripts take it. */
 export interface RefArguments {

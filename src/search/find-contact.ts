@@ -31,6 +31,6 @@ export async function findContact(number: string, options: FindOptions = {}): Pr
     import('../redis/with-redis.ts'),
   ]);
   return withRedis(server, enqueueTimeoutMs, (redis) =>
-    findInQueue({ redis, keys, sealing, settings }, number),
+    findInQueue({ redis, keys, sealing, findSettings: settings }, number),
   );
 }

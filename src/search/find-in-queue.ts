@@ -15,14 +15,12 @@ import type { FindReport, FoundContact, FoundNotice, FoundState } from './find-a
 import { findInBatches } from './find-in-batches.ts';
 
 /** Where notices are found; a search without FIND_KEY fails. */
-interface FindContext extends NoticeSource {
-  readonly settings: OperationContext['findSettings'];
-}
+type FindContext = NoticeSource & Pick<OperationContext, 'findSettings'>;
 
 /** Like `findContact`, on an existing connection. */
 export async function findInQueue(context: FindContext, number: string): Promise<FindReport> {
-  const { redis, keys, settings } = context;
-  const { findKey: secret, keepFailedMs } = settings;
+  const { redis, keys, findSettings } = context;
+  const { findKey: secret, keepFailedMs } = findSettings;
   if (secret === undefined) {
     const problem =
       'is not set, so notices are not searchable: set the same 32 random bytes for producers, importers and searches; notices that are queued from then on can be found';
@@ -74,8 +72,8 @@ async function findNotices(
   number: string,
   hash: Buffer,
 ): Promise<FoundNotice[]> {
-  const { redis, keys, settings } = source;
-  const { keepFailedMs: keepMs } = settings;
+  const { redis, keys } = source;
+  const { keepFailedMs: keepMs } = source.findSettings;
   const now = Date.now();
   const entries = await translated(findEntries(redis, keys, hash, keepMs, now));
   const found: FoundNotice[] = [];

@@ -279,8 +279,8 @@ describe('contacts of a batch that are taken out', () => {
         return found;
       }
     })(redis.client, keys);
-    const settings = { keepFailedMs: 3_600_000 };
-    const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, settings };
+    const findSettings = { keepFailedMs: 3_600_000 };
+    const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, findSettings };
     const erasure = { forms: [NUMBER], actor: { who: 'kim', why: '' } };
     const report = await eraseNumber(context, erasure);
     const left = [{ batch: 'b', chunk: 0, reason: 'changed' }];

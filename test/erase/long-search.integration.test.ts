@@ -49,13 +49,13 @@ it('an erasure that is stopped within a batch keeps the fingerprints of the cont
       return answer;
     }
   })(redis.client, keys);
-  const settings = { findKey: FIND_KEY, keepFailedMs: 86_400_000 };
+  const findSettings = { findKey: FIND_KEY, keepFailedMs: 86_400_000 };
   const context = {
     redis: redis.client,
     keys,
     ledger: stopping,
     sealing: NO_SEALING,
-    settings,
+    findSettings,
   };
   const erasure = { forms: [NUMBER], actor: { who: 'kim', why: '' }, signal: stop.signal };
   expect(await eraseNumber(context, erasure)).toMatchObject({

@@ -6,7 +6,8 @@ import { lookUpNotice } from '../../notices/look-up.ts';
 import { appendAudit } from '../audit.ts';
 import { countOf, formatCount, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
-import { idempotencyKey, noticeId } from '../../notices/notice-ref.ts';
+import { idempotencyKey } from '../../contracts/send-options.ts';
+import { noticeId } from '../../notices/notice-ref.ts';
 import {
   cancelAnswer,
   noticeAnswer,

@@ -36,9 +36,8 @@ export async function findFor(
     );
   }
   const { findInQueue } = await import('../../search/find-in-queue.ts');
-  const { redis, keys, sealing, findSettings: settings } = context;
   await auditSearch(context, actor, digits);
-  return findInQueue({ redis, keys, sealing, settings }, digits);
+  return findInQueue(context, digits);
 }
 
 export const find = operation({
@@ -117,15 +116,10 @@ async function eraseFor(
   signal?: CancelSignal,
 ) {
   const { eraseNumber } = await import('../../erase/erase-number.ts');
-  const { redis, keys, ledger, sealing, findSettings: settings } = context;
   const actor = { who, why: withoutNumbers(why) };
   await auditSearch(context, actor, digits);
-  const place = { redis, keys, ledger, sealing, settings };
-  return eraseNumber(place, {
-    forms: formsOf(digits),
-    actor: isPreview ? undefined : actor,
-    signal,
-  });
+  const erasure = { forms: formsOf(digits), actor: isPreview ? undefined : actor, signal };
+  return eraseNumber(context, erasure);
 }
 
 export const erase = operation({
