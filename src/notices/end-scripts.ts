@@ -85,20 +85,21 @@ export async function recordEnd(
  * Changes an entry, or removes it, unless it has changed since it was read. Safe to repeat.
  *
  * KEYS: entries, account, events, mark of the request, counts of the account, the job. ARGV: the id, its text as
- * it was read, its new text or empty, its index before and after, the state and code of the event or empty, contacts that
- * are sent again although they were possibly sent, `none` where no job may exist, the prefix of BullMQ's keys, the hash of
- * a key that is released or empty.
+ * it was read, its new text or empty, its index before and after, the state of the event or empty, contacts that are sent
+ * again although they were possibly sent, `none` where no job may exist, the prefix of BullMQ's keys, the hash of a key
+ * that is released or empty.
  */
 export const changeScript = defineScript({
   name: 'change the end of a notice',
   lua: `
-local id, was, text, from, to, jobs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[10]
+local id, was, text, from, to, state, twice, jobs, key =
+  ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[9], ARGV[10]
 ${ANNOUNCE}${RELEASE_KEY}
 local function indexOf(name) return KEYS[1] .. ':at:' .. name end
 if redis.call('EXISTS', KEYS[4]) == 1 then return 1 end
 local at = redis.call('ZSCORE', indexOf(from), id)
 if not at or redis.call('HGET', KEYS[1], id) ~= was then return 0 end
-if ARGV[9] == 'none' and redis.call('EXISTS', KEYS[6]) == 1 then return 0 end
+if ARGV[8] == 'none' and redis.call('EXISTS', KEYS[6]) == 1 then return 0 end
 -- First: a Redis that is out of memory takes this, and then what needs some.
 redis.call('ZREM', indexOf(from), id)
 if to == '' then redis.call('HDEL', KEYS[1], id)
@@ -106,9 +107,9 @@ else
   redis.call('ZADD', indexOf(to), to == 'again' and clock() or at, id)
   if text ~= was then redis.call('HSET', KEYS[1], id, text) end
 end
-if ARGV[11] ~= '' then releaseKey(ARGV[11], id) end
-if ARGV[6] ~= '' then announce(KEYS[2], KEYS[3], id, ARGV[6], ARGV[7]) end
-if tonumber(ARGV[8]) > 0 then redis.call('HINCRBY', KEYS[5], 'noticesTwice', ARGV[8]) end
+releaseKey(key, id)
+if state ~= '' then announce(KEYS[2], KEYS[3], id, state, '') end
+if tonumber(twice) > 0 then redis.call('HINCRBY', KEYS[5], 'noticesTwice', twice) end
 redis.call('SET', KEYS[4], 1, 'PX', ${DONE_MS})
 return 1`,
   parse: (reply: unknown) => reply === 1,
@@ -121,7 +122,6 @@ export interface EndedChange {
   readonly to?: EndedIndex;
   /** Its new state, for an event. Default: none */
   readonly state?: EndedState | 'pending';
-  readonly code?: string;
   /** Contacts that are sent again although they were possibly sent. Default: 0 */
   readonly twice?: number;
   /** Only if the queue has no job of it. */
@@ -141,12 +141,10 @@ export function changeEnded(
   { id, text: was, state: from, key = id }: Pick<EndedNotice, 'id' | 'text' | 'state' | 'key'>,
   change: EndedChange,
 ): Promise<boolean> {
-  const { text = '', to = '', state = '', code = '', twice = 0, withoutJob = false } = change;
-  const taken = [keys.ended, keys.account, keys.events, keys.done(randomUUID())];
-  const args = [id, was, text, change.from ?? from, to, state, code, twice];
-  return changeScript(
-    redis,
-    [...taken, keys.counts, keys.noticeJob(id)],
-    [...args, withoutJob ? 'none' : '', keys.noticeJob(''), change.release === true ? key : ''],
-  );
+  const { text = '', to = '', state = '', twice = 0, withoutJob = false } = change;
+  const { ended, account, events, counts } = keys;
+  const taken = [ended, account, events, keys.done(randomUUID()), counts, keys.noticeJob(id)];
+  const args = [id, was, text, change.from ?? from, to, state, twice, withoutJob ? 'none' : ''];
+  const released = change.release === true ? key : '';
+  return changeScript(redis, taken, [...args, keys.noticeJob(''), released]);
 }
