@@ -66,7 +66,6 @@ export function previewLines(report: ShownReport): string[] {
   ];
 }
 
-/** A report as its reader gets it. */
 type ShownReport = Answer<EraseReport>;
 
 function describeErased(report: ShownReport): string[] {

@@ -58,7 +58,6 @@ export const endedEntry = z.object({
   data: z.string().exactOptional(),
 });
 
-/** What is stored of the end of a notice. */
 export type EndedEntry = z.output<typeof endedEntry>;
 
 /** An entry, with its id and its text as Redis has it. */
@@ -154,7 +153,6 @@ export async function* endedNotices(
   }
 }
 
-/** How many entries each of these states has, in all. */
 export async function countEnded(
   redis: RedisClient,
   { endedIn }: Keys,

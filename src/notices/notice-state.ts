@@ -154,5 +154,4 @@ export const cancelAnswer = z.object({
     .describe('present where `releaseKey` released its idempotency key'),
 });
 
-/** Result of cancelling. */
 export type CancelReport = Answer<z.output<typeof cancelAnswer>>;

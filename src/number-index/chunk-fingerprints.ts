@@ -15,7 +15,6 @@ export function encodeFingerprints(hashes: readonly Buffer[], rows: string): Buf
   return Buffer.concat([Buffer.from(`${rows}\n`), ...prints]);
 }
 
-/** A contact with a fingerprint. */
 export interface FingerprintHit {
   readonly chunk: number;
   /** Which of the contacts that the chunk had when it was stored: 0 for the first. */

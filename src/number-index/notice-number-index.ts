@@ -38,7 +38,6 @@ export interface FindEntry extends WrittenEntry {
   readonly expires: boolean;
 }
 
-/** The entries of jobs: one per contact. */
 export function entriesOf(
   keys: Keys,
   key: FindKey,

@@ -31,7 +31,6 @@ export class NumberPrints {
     if (++this.#filled === BLOCKS) this.#encrypt();
   }
 
-  /** Adds a number. */
   addText(number: string): void {
     writeText(this.#input, this.#filled * 4, number);
     if (++this.#filled === BLOCKS) this.#encrypt();
@@ -48,7 +47,6 @@ export class NumberPrints {
     return all.subarray(0, kept);
   }
 
-  /** The print of one number. */
   of(number: string | { readonly value: number; readonly digits: number }): number {
     const block = new Uint32Array(BLOCK_BYTES / 4);
     if (typeof number === 'string') writeText(block, 0, number);

@@ -7,7 +7,6 @@ import { encodePrints } from './number-prints.ts';
 /** Bytes that are written or read at a time, so that Redis is not busy for long. */
 const PIECE_BYTES = 64 * 1024;
 
-/** A list of a template. */
 export interface RecentList {
   readonly batch: string;
   /** When it started, milliseconds since the epoch. */

@@ -52,9 +52,7 @@ export const findAnswer = z.object({
 
 /** What became of the notices for one phone number. It contains no phone numbers. */
 export type FindReport = Answer<z.output<typeof findAnswer>>;
-/** A single notice with the number. */
 export type FoundNotice = FindReport['notices'][number];
 /** A contact of a batch that has the number, or probably has it (see `confirmed`). */
 export type FoundContact = FindReport['contacts'][number];
-/** State of a contact. */
 export type FoundState = FoundNotice['states'][number];

@@ -63,7 +63,6 @@ export function statesOfDeleted(expires: boolean, isOver: boolean): readonly Fou
   return ['accepted', 'rejected', ...unknown, ...late, 'cancelled', 'suppressed'];
 }
 
-/** The most notices that are returned; the newest. */
 const MAX_NOTICES = 200;
 
 /** The single notices with a phone number, the newest first. */

@@ -32,7 +32,6 @@ export interface SentNotice extends CheckedSend {
   readonly enqueuedAt: number;
 }
 
-/** An import into a {@link FakeNoticeQueue}. */
 export interface FakeImport {
   readonly options: ImportOptions;
   readonly report: ImportReport;

@@ -8,7 +8,6 @@ import { readQueueOptions, type NoticeQueueOptions } from '../producer/options.t
 import { keysOf } from '../redis/keys.ts';
 import { scanKeys, withRedis } from '../redis/with-redis.ts';
 
-/** Options of {@link startTestStack}. */
 export interface TestStackOptions {
   /** Which Redis; it may be one that others use. @default { url: 'redis://127.0.0.1:6379' } */
   readonly redis?: NoticeQueueOptions['redis'];

@@ -77,7 +77,6 @@ export const faultSchema = fields({
   if (problem !== undefined) context.addIssue({ code: 'custom', ...problem });
 });
 
-/** A fault; see {@link faultSchema}. */
 export type Fault = Readonly<z.output<typeof faultSchema>>;
 
 const ENDINGS = ['reset', 'hang', 'garbage', 'status'] as const;
@@ -85,7 +84,6 @@ const BODIES = ['body', 'bodyText', 'code'] as const;
 const BODY_EFFECTS = ['slowBody', 'truncate', 'hugeBody'] as const;
 const EFFECTS = [...ENDINGS, ...BODY_EFFECTS, 'latencyMs'] as const;
 
-/** Fields that need one of others. */
 const NEEDS: readonly (readonly [field: keyof Fault, needed: readonly (keyof Fault)[]])[] = [
   ...(['headers', ...BODIES, 'retryAfter'] as const).map((name) => [name, ['status']] as const),
   ['seed', ['rate']],

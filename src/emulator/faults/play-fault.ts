@@ -28,7 +28,6 @@ export async function playFault(
   if (answer !== undefined) await writeFaulty(fault, response, answer);
 }
 
-/** The response of a fault with a status. */
 function answerOf(fault: Fault, status: number): EmulatedAnswer {
   const headers: Record<string, string> = {};
   let body = '';

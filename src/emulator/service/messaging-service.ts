@@ -6,7 +6,6 @@ import { AcceptanceRecord, type Issuance, LastItems, type RecordSummary } from '
 import { readSendBody, type SendRules } from './send-body.ts';
 import { type EmulatedToken, tokenIn, TokenBook } from './tokens.ts';
 
-/** The parts of an HTTP request that the service uses. */
 export interface EmulatedCall {
   readonly version: 'v1' | 'v2';
   readonly authorization: string | undefined;
@@ -22,7 +21,6 @@ const KEPT_ISSUANCES = 10_000;
 export class MessagingService {
   readonly apps: AppBook;
   record: AcceptanceRecord;
-  /** The last issuances and refusals. */
   issuances = new LastItems<Issuance>(KEPT_ISSUANCES);
   readonly #tokens: TokenBook;
   readonly #settings: EmulatorSettings;
@@ -86,7 +84,6 @@ export class MessagingService {
     if (secretChanged) this.revoke(app.accessKey);
   }
 
-  /** Issues a token as another program that shares the app would. */
   issueForeign(accessKey: string | undefined): EmulatedToken {
     const app = this.apps.named(accessKey);
     const token = this.#tokens.issue(app);
@@ -106,7 +103,6 @@ export class MessagingService {
     this.issuances.add({ at: Date.now(), app: appId, token: tokenId, outcome, foreign });
   }
 
-  /** Revokes the valid tokens of one app or of all; returns their number. */
   revoke(accessKey: string | undefined): number {
     const revoked = this.#tokens.revoke(accessKey);
     if (revoked > 0) this.#counts.revocations += 1;
@@ -117,7 +113,6 @@ export class MessagingService {
     return { ...this.record.counts(), ...structuredClone(this.#counts) };
   }
 
-  /** Deletes the record, and what waits for its total; keeps apps and tokens. */
   clear(): void {
     this.record = new AcceptanceRecord(this.#settings.record, this.#settings.keepDetails);
     this.issuances = new LastItems(KEPT_ISSUANCES);

@@ -1,7 +1,6 @@
 import type { RefusalCode } from './refusals.ts';
 import type { ContactObject, SendBody } from './send-body.ts';
 
-/** Keeps the last items of a series. */
 export class LastItems<T> {
   readonly #capacity: number;
   #items: T[] = [];
@@ -58,7 +57,6 @@ export class AcceptanceRecord {
   #contacts = 0;
   #twice = 0;
 
-  /** @param keepDetails number of last contacts kept with full details */
   constructor(keepNumbers: boolean, keepDetails: number) {
     this.#keepNumbers = keepNumbers;
     this.#details = new LastItems(keepNumbers ? keepDetails : 0);
@@ -82,14 +80,12 @@ export class AcceptanceRecord {
     };
   }
 
-  /** Numbers in the order of first arrival; optionally only those accepted more than once. */
   *numbers(onlyTwice: boolean): Generator<NumberCount, void> {
     for (const [contact, count] of this.#counts) {
       if (!onlyTwice || count > 1) yield { contact, count };
     }
   }
 
-  /** The last accepted contacts, oldest first. */
   details(): AcceptedContact[] {
     return this.#details.all().map(({ contact: { contact, ...vars }, request }) => ({
       contact,

@@ -70,14 +70,12 @@ export class TokenBook {
     return { value, id: tokenId(value), expiresAt };
   }
 
-  /** The state of a bearer value, and its app. */
   judge(value: string): { readonly state: TokenState; readonly accessKey?: string } {
     const entry = this.#entries.get(value);
     if (entry === undefined) return { state: 'unknown' };
     return { state: this.#stateOf(entry), accessKey: entry.accessKey };
   }
 
-  /** Revokes the valid tokens of an app, or of all apps. Returns their number. */
   revoke(accessKey?: string): number {
     return this.#endAll(accessKey, 'revoked');
   }
