@@ -1,20 +1,14 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { pause } from './cancellation.ts';
 
-export interface Repeated {
-  /** Starts the first run. Has no effect when called again. */
-  start(): void;
-  /** Stops after the run in progress, and waits for it. */
-  stop(): Promise<void>;
-}
-
 /**
  * Runs work again and again, with a pause after each run: a slow run delays only itself. The pause varies by a
- * fifth, so that the processes of a fleet do not all run at the same time.
+ * fifth, so that the processes of a fleet do not all run at the same time. A second start has no effect; a stop waits for
+ * the run in progress.
  *
  * @param work must not reject
  */
-export function repeat(work: () => Promise<void>, everyMs: number): Repeated {
+export function repeat(work: () => Promise<void>, everyMs: number) {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   let isStopped = false;

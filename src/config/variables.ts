@@ -55,12 +55,15 @@ export type Values = Readonly<
 /** Value of every variable at its place in the configuration. */
 export type ValueTree = z.output<typeof tree>;
 
-interface RowPlace {
-  readonly path: readonly string[];
-  readonly row: Row & { readonly variable: VariableName };
-}
-
-const PLACES: readonly RowPlace[] = placesIn(tree, []);
+/** Every row with the part and the field of its value; a general one is a part by itself. */
+const PLACES = Object.entries(tree.shape).flatMap(([part, inner]) => {
+  const rows = inner instanceof z.ZodObject ? Object.entries(inner.shape) : [['', inner] as const];
+  return rows.map(([field, row]) => ({
+    part,
+    field,
+    row: row as Row & { readonly variable: VariableName },
+  }));
+});
 
 /** The rows in groups, in the order of the documentation. */
 export const VARIABLE_GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }[] =
@@ -86,25 +89,13 @@ export function rowOf(name: VariableName): Row {
 
 /** Puts every value at its place in the configuration; fields without a value are absent. */
 export function asTree(values: Values): ValueTree {
-  const root: Record<string, unknown> = {};
-  for (const { path, row } of PLACES) {
+  const parts: Record<string, unknown> = {};
+  for (const { part, field, row } of PLACES) {
     const value = values[row.variable];
-    let place = root;
-    for (const field of path.slice(0, -1)) {
-      place = (place[field] ??= {}) as Record<string, unknown>;
-    }
-    const field = path.at(-1);
-    if (field !== undefined && value !== undefined) place[field] = value;
+    const own = field === '' ? parts : ((parts[part] ??= {}) as Record<string, unknown>);
+    if (value !== undefined) own[field || part] = value;
   }
-  return root as ValueTree;
-}
-
-function placesIn(schema: z.ZodObject, path: readonly string[]): RowPlace[] {
-  return Object.entries(schema.shape).flatMap(([field, inner]) => {
-    const at = [...path, field];
-    if (inner instanceof z.ZodObject) return placesIn(inner, at);
-    return [{ path: at, row: inner as RowPlace['row'] }];
-  });
+  return parts as ValueTree;
 }
 
 /** A part of the configuration. */
@@ -112,5 +103,5 @@ export type Section = keyof ValueTree;
 
 /** The rows of a part, in the order of the documentation. */
 export function rowsOf(section: Section): readonly Row[] {
-  return PLACES.filter(({ path }) => path[0] === section).map(({ row }) => row);
+  return PLACES.filter(({ part }) => part === section).map(({ row }) => row);
 }
