@@ -37,8 +37,8 @@ export const AUDIT_CONTROLS: readonly Control[] = [
   {
     prevents: 'erasures that leave no trace of the search for their number',
     file: 'src/ops/operations/number.ts',
-    from: 'await auditSearch(context, actor, digits);\n  const place',
-    to: 'const place',
+    from: 'await auditSearch(context, actor, digits);\n  const erasure',
+    to: 'const erasure',
     test: 'erase/erase-number.integration.test.ts',
     words: 'leaves nothing of a number in Redis but its mask in the audit',
   },
