@@ -1,4 +1,3 @@
-import { Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allBack, allFailed } from '../../src/batch/ledger/settlement.ts';
@@ -9,7 +8,6 @@ import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { NO_SEALING } from '../../src/payload/seal.ts';
-import { QUEUE_NAME } from '../../src/redis/keys.ts';
 import { buildBatch } from '../batch/support/built-batch.ts';
 import { run } from '../cli/support/run.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
@@ -133,12 +131,7 @@ describe('notices erase', () => {
     const { prefix, env, queue, keys, erase, stateOf } = open();
     const { id } = await queue.send(to(NUMBER));
     const shared = await queue.send(to(NUMBER, OTHER));
-    const worker = new Worker(QUEUE_NAME, undefined, {
-      connection: redis.connect({ name: 'taker', forWorker: true }),
-      prefix: keys.bullPrefix,
-      autorun: false,
-    });
-    onTestFinished(() => worker.close());
+    const worker = redis.account(prefix).taker();
     const jobs = [await worker.getNextJob('token'), await worker.getNextJob('token')];
     const built = await buildBatch(redis.client, prefix, 'b', [
       [{ contact: NUMBER }, { contact: OTHER }],

@@ -1,11 +1,11 @@
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { readEnded } from '../../src/notices/ended.ts';
 import { QUEUE_NAME } from '../../src/redis/keys.ts';
-import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
 import { NOTHING, NUMBER, openErase, OTHER } from './support/open-erase.ts';
+import { bullQueue } from '../support/bull-queue.ts';
 
 /** Data that no worker can read. */
 
@@ -18,8 +18,7 @@ const redis = testRedis();
 function withJobs(texts: readonly string[]) {
   const opened = openErase(redis, redis.freshPrefix());
   const { keys, prefix, secrets } = opened;
-  const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
-  onTestFinished(() => queue.close());
+  const queue = bullQueue(QUEUE_NAME, redis.client, keys);
   const add = async () => {
     const jobs = await Promise.all(texts.map(() => queue.add('send', {})));
     const ids = jobs.map(({ id = '' }) => id);

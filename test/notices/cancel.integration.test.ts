@@ -1,5 +1,4 @@
-import { Queue, Worker } from 'bullmq';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { NoticeQueueOptions, NoticeRef } from '../../src/index.ts';
 import { cancelScript, parkNotice as parkWaiting } from '../../src/notices/cancel.ts';
 import { QUEUE_NAME } from '../../src/redis/keys.ts';
@@ -10,14 +9,13 @@ import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { NOTICE, noticeWorld } from './support/notice-world.ts';
+import { bullQueue } from '../support/bull-queue.ts';
 
 const redis = testRedis();
 
 function open(options: NoticeQueueOptions = {}) {
   const world = noticeWorld(redis, options);
-  const { bullPrefix } = world.keys;
-  const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: bullPrefix });
-  onTestFinished(() => board.close());
+  const board = bullQueue(QUEUE_NAME, redis.client, world.keys);
   return { ...world, board };
 }
 
@@ -101,15 +99,9 @@ describe('a notice that was sent, or may have been', () => {
     ['at-least-once', { cancelled: false, answer: 'possibly-sent' }],
     ['at-most-once', CANCELLED],
   ] as const)('%s, after its worker has died', async (delivery, answer) => {
-    const { queue, keys, board } = open();
+    const { queue, keys, board, taker } = open();
     const { id } = await queue.send(NOTICE, { delivery });
-    const taker = new Worker(QUEUE_NAME, undefined, {
-      connection: redis.connect({ name: 'taker', forWorker: true }),
-      prefix: keys.bullPrefix,
-      autorun: false,
-    });
-    onTestFinished(() => taker.close());
-    await taker.getNextJob('token');
+    await taker().getNextJob('token');
     expect(await queue.cancel(id)).toMatchObject({ answer: 'sending' });
     await redis.client.hset(keys.noticeJob(id), 'stc', 1);
     await (await board.getJob(id))?.moveToDelayed(Date.now() + 60_000, 'token');

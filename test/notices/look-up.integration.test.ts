@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
-import { commandsByName } from '../ops/web/support/commands.ts';
+import { commandsDuring } from '../ops/web/support/commands.ts';
 import { contacts } from '../producer/support/stored-jobs.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
@@ -186,16 +186,7 @@ describe('what a look-up costs', async () => {
     onTestFinished(() => queue.close());
     const { id } = await queue.send(NOTICE);
     await queue.get(id);
-    const during = async (work: () => Promise<unknown>) => {
-      const before = new Map(await commandsByName(server.url));
-      await work();
-      const after = await commandsByName(server.url);
-      return Object.fromEntries(
-        after
-          .map(([name, calls]) => [name, calls - (before.get(name) ?? 0)] as const)
-          .filter(([, calls]) => calls > 0),
-      );
-    };
+    const during = (work: () => Promise<unknown>) => commandsDuring(server.url, work);
     const few = await during(() => queue.get(id));
     expect(few['evalsha']).toBe(1);
     expect(Object.values(few).reduce((sum, calls) => sum + calls, 0)).toBeLessThan(25);

@@ -1,7 +1,6 @@
-import { Queue } from 'bullmq';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NoticeAdmin } from '../../src/admin/index.ts';
-import { NoticeQueue, type SendOptions } from '../../src/index.ts';
+import type { SendOptions } from '../../src/index.ts';
 import { changeEnded } from '../../src/notices/end-scripts.ts';
 import { readEnded, type EndedEntry } from '../../src/notices/ended.ts';
 import { settleAgain } from '../../src/notices/send-again.ts';
@@ -17,6 +16,7 @@ import { decideOn, unknownNotices, WHO } from '../support/unknown-notices.ts';
 import { until } from '../support/wait.ts';
 import { endAs, endWaiting, failNotices } from './support/failed-notices.ts';
 import { parkNotice, type ParkedNotice } from './support/parked-notice.ts';
+import { bullQueue } from '../support/bull-queue.ts';
 
 const redis = testRedis();
 const NOTICE = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
@@ -24,13 +24,8 @@ const RESEND = { as: 'resend' } as const;
 const DISCARD = { as: 'discard' } as const;
 
 function open() {
-  const { prefix, keys } = redis.account();
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
-  const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: keys.bullPrefix });
-  onTestFinished(async () => {
-    await queue.close();
-    await board.close();
-  });
+  const { prefix, keys, queue } = redis.account();
+  const board = bullQueue(QUEUE_NAME, redis.client, keys);
   /** A notice that has failed: rejected, if its entry says nothing else. */
   const failed = async (entry: Partial<EndedEntry>, options?: SendOptions) => {
     const { id } = await queue.send(NOTICE, options);

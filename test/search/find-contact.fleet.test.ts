@@ -2,11 +2,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { findContact, NoticeQueue } from '../../src/index.ts';
 import { statesOfDeleted } from '../../src/search/find-in-queue.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
-import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { fleetOn } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs, type Program } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
+import { bullQueue } from '../support/bull-queue.ts';
 
 const redis = testRedis();
 const SECRET = '7'.repeat(64);
@@ -58,8 +58,7 @@ describe('findContact', () => {
     expect(await of('01000000004')).toEqual([]);
 
     const keys = keysOf(prefix, 'default');
-    const board = openBullQueue(QUEUE_NAME, redis.client, keys);
-    onTestFinished(() => board.close());
+    const board = bullQueue(QUEUE_NAME, redis.client, keys);
     await board.remove(accepted.id);
     const states = ['accepted', 'rejected', 'cancelled', 'suppressed'];
     expect(await of('01000000001')).toEqual([{ job: accepted.id, states, confirmed: false, at }]);

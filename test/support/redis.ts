@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { Worker, type WorkerOptions } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
-import { keysOf } from '../../src/redis/keys.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { claimOne, type Claim } from './claim.ts';
 import { connectionAs, type Program } from './redis-users.ts';
 import type { TestServers } from './test-servers.ts';
@@ -86,7 +87,7 @@ export function testRedis() {
     },
     freshPrefix,
     /** An account of its own. */
-    account: (of = freshPrefix()) => accountOf(url, of),
+    account: (of = freshPrefix()) => accountOf(url, of, connect),
     connect,
     keys,
     cleanup,
@@ -94,7 +95,8 @@ export function testRedis() {
 }
 
 /** An account: its namespace and keys, the environment of its commands, and queues that the end of the test closes. */
-function accountOf(url: string, prefix: string) {
+function accountOf(url: string, prefix: string, connect: (options: ConnectOptions) => Redis) {
+  const keys = keysOf(prefix, 'default');
   const queueAs = (user: Program, options: NoticeQueueOptions = {}) => {
     const queue = new NoticeQueue({ redis: connectionAs(user, url), prefix, ...options });
     onTestFinished(() => queue.close());
@@ -102,12 +104,20 @@ function accountOf(url: string, prefix: string) {
   };
   return {
     prefix,
-    keys: keysOf(prefix, 'default'),
+    keys,
     env: { REDIS_URL: url, REDIS_PREFIX: prefix },
     queueAs,
     /** That of a producer. Opened on use. */
     get queue() {
       return queueAs('producer');
+    },
+    /** A worker that runs nothing: the test takes its jobs with `getNextJob`. */
+    taker: (more: Partial<WorkerOptions> = {}) => {
+      const connection = connect({ name: 'taker', forWorker: true });
+      const options = { connection, prefix: keys.bullPrefix, autorun: false, ...more };
+      const worker = new Worker(QUEUE_NAME, undefined, options);
+      onTestFinished(() => worker.close());
+      return worker;
     },
   };
 }

@@ -1,15 +1,14 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { promoteJobs } from '../../../src/batch/import/queue-chunks.ts';
 import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { testRedis } from '../../support/redis.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const redis = testRedis();
 
 it('a changed rate makes the chunks due that wait for their turns, and none that was tried', async () => {
   const { keys } = redis.account();
-  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
-  onTestFinished(() => queue.close());
+  const queue = bullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
   const delayed = (batch: string, count: number) =>
     Array.from({ length: count }, (_, chunk) => {
       const opts = { jobId: `${batch}-${chunk}`, delay: 60_000 };

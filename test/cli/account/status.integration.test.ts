@@ -1,16 +1,16 @@
 import { hostname } from 'node:os';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { testRedis } from '../../support/redis.ts';
 import { EVERY_RIGHT, connectionAs } from '../../support/redis-users.ts';
 import { startProcess } from '../support/process.ts';
 import { errorOf, run, type Env } from '../support/run.ts';
 import { ownRedis } from '../../support/own-redis.ts';
 import { serviceEnv } from '../../emulator/running.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const redis = testRedis();
 const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
@@ -70,8 +70,7 @@ describe('notices status', () => {
     const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     const { id } = await queue.send(NOTICE, { delay: 3_600_000 });
     await queue.close();
-    const board = openBullQueue(QUEUE_NAME, redis.client, keysOf(prefix, 'default'));
-    onTestFinished(() => board.close());
+    const board = bullQueue(QUEUE_NAME, redis.client, keysOf(prefix, 'default'));
     const job = await board.getJob(id);
     // As if it had been queued an hour and five seconds ago.
     await redis.client.hset(board.toKey(id), 'timestamp', (job?.timestamp ?? 0) - 3_605_000);

@@ -8,12 +8,13 @@ export const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '0100000000
 
 /** A queue, and workers in this process; they end with the test. */
 export function noticeWorld(redis: TestRedis, options: NoticeQueueOptions = {}) {
-  const { prefix, keys, queueAs } = redis.account(options.prefix);
+  const { prefix, keys, queueAs, taker } = redis.account(options.prefix);
   const queue = queueAs('producer', options);
   return {
     prefix,
     queue,
     keys,
+    taker,
     worker: (env: Readonly<Record<string, string>> = {}, emulated: EmulatorOptions = {}) =>
       startWorkerInProcess(redis.url, prefix, env, emulated),
     /** Waits until a notice is in this state. @returns what is known of it then */

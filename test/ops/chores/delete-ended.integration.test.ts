@@ -1,13 +1,13 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { NoticeQueue } from '../../../src/index.ts';
 import { deleteEnded } from '../../../src/ops/chores/delete-ended.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { endedThen, failNotices } from '../support/failed-notices.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const redis = testRedis();
 const HOUR_MS = 3_600_000;
@@ -36,8 +36,7 @@ it('ended notices whose time is over are deleted in an idle queue, and no others
   await first.stop();
 
   const keys = keysOf(prefix, 'default');
-  const board = openBullQueue(QUEUE_NAME, redis.client, keys);
-  onTestFinished(() => board.close());
+  const board = bullQueue(QUEUE_NAME, redis.client, keys);
   const [, done = '', rejected = ''] = ids;
   await age(board.toKey('completed'), done, HOUR_MS + 1_000);
   await endedThen(redis.client, keys, rejected, Date.now() - 7 * 24 * HOUR_MS - 1_000);

@@ -1,5 +1,3 @@
-import { Queue, Worker } from 'bullmq';
-import { onTestFinished } from 'vitest';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
 import { JobHistories } from '../../../src/fleet/job-history.ts';
@@ -8,6 +6,7 @@ import type { EndedEntry } from '../../../src/notices/ended.ts';
 import { QUEUE_NAME } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { unknownNotices } from '../../support/unknown-notices.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 /** A notice that a worker has ended as unknown, as it lies in Redis, and as it is listed. */
 export type ParkedNotice = Awaited<ReturnType<typeof parkNotice>>;
@@ -27,23 +26,13 @@ export async function parkNotice(
   findKey?: string,
   facts: Partial<EndedEntry> & { readonly number?: string } = {},
 ) {
-  const { keys, queueAs } = redis.account(prefix);
+  const { keys, queueAs, taker } = redis.account(prefix);
   const queue = queueAs('producer', { findKey });
   const { number = '01000000001', ...known } = facts;
   const notice = { ...NOTICE, contacts: [{ contact: number }] };
   await queue.send(notice, { delivery: 'at-most-once', ...options });
-  const bull = { connection: redis.client, prefix: keys.bullPrefix };
-  const worker = new Worker(QUEUE_NAME, undefined, {
-    ...bull,
-    connection: redis.connect({ name: 'taker', forWorker: true }),
-    autorun: false,
-    removeOnComplete: { count: 0 },
-  });
-  const board = new Queue(QUEUE_NAME, bull);
-  onTestFinished(async () => {
-    await worker.close();
-    await board.close();
-  });
+  const worker = taker({ removeOnComplete: { count: 0 } });
+  const board = bullQueue(QUEUE_NAME, redis.client, keys);
   const job = await worker.getNextJob(TOKEN);
   if (job?.id === undefined) throw new Error('no job was queued');
   const { id, attemptsStarted: started, timestamp: addedAt, deduplicationId: key } = job;

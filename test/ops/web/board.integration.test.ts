@@ -1,4 +1,3 @@
-import { Worker } from 'bullmq';
 import { describe, expect, it } from 'vitest';
 import { QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -8,32 +7,27 @@ const redis = testRedis();
 const NUMBER = '01000000042';
 
 async function bench() {
-  const server = await startOps(redis.url, redis.freshPrefix());
+  const { prefix, taker } = redis.account();
+  const server = await startOps(redis.url, prefix);
   const viewer = await server.viewer();
   await server.context.notices.send({
     templateCode: 'T',
     senderKey: '0299998888',
     contacts: [{ contact: NUMBER, var1: 'Kim Cheolsu' }],
   });
-  return { server, viewer };
+  return { server, viewer, taker };
 }
 
 describe('the board of the queues', () => {
   it('shows jobs without a number or a value, waiting and failed', async () => {
-    const { server, viewer } = await bench();
-    const { keys } = server.context;
+    const { viewer, taker } = await bench();
     const waiting = await viewer.get('/queues/api/queues?activeQueue=send&status=waiting');
     expect(waiting.status).toBe(200);
     expect(waiting.text).toContain('"contacts":1');
 
-    const worker = new Worker(QUEUE_NAME, undefined, {
-      connection: redis.connect({ name: 'taker', forWorker: true }),
-      prefix: keys.bullPrefix,
-      autorun: false,
-    });
+    const worker = taker();
     const job = await worker.getNextJob('token');
     await job?.moveToFailed(new Error('HTTP_503'), 'token');
-    await worker.close();
     const failed = await viewer.get('/queues/api/queues?activeQueue=send&status=failed');
     expect(failed.text).toContain('HTTP_503');
     const one = await viewer.get(`/queues/api/queues/send/${job?.id}`);

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { numbers } from '../../support/fleet.ts';
 import { failNotices } from '../support/failed-notices.ts';
-import { commandsByName } from './support/commands.ts';
+import { commandsDuring } from './support/commands.ts';
 import { startOps, type OpsBench } from './support/ops-bench.ts';
 import { acceptOf, readPaths } from './support/read-paths.ts';
 import { connectionAs } from '../../support/redis-users.ts';
@@ -74,14 +74,7 @@ describe('what an answer costs Redis', async () => {
       const ask = async () => (await operator.get(path, { accept: acceptOf(path) })).status;
       // The first time each script is sent as a whole.
       expect([path, await ask()]).toEqual([path, 200]);
-      const before = new Map(await commandsByName(server.url));
-      await ask();
-      const after = await commandsByName(server.url);
-      found[path] = Object.fromEntries(
-        after
-          .map(([name, calls]) => [name, calls - (before.get(name) ?? 0)] as const)
-          .filter(([, calls]) => calls > 0),
-      );
+      found[path] = await commandsDuring(server.url, ask);
     }
     return found;
   }

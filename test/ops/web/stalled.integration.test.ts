@@ -1,14 +1,14 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { CHUNK_JOB_NAME, CHUNK_JOB_VERSION, chunkJobId } from '../../../src/contracts/job.ts';
 import type { Term } from '../../../src/fleet/restore/epoch.ts';
 import { beat } from '../../../src/fleet/heartbeat.ts';
 import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { run } from '../../cli/support/run.ts';
 import { testRedis } from '../../support/redis.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const redis = testRedis();
 const HTML = { accept: 'text/html' };
@@ -74,8 +74,7 @@ describe('a batch that makes no progress although nothing holds it', () => {
 
   it('waits for its next attempt where its jobs are delayed', async () => {
     const { keys, cli, one, beBusy } = await bench();
-    const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
-    onTestFinished(() => queue.close());
+    const queue = bullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
     const data = { v: CHUNK_JOB_VERSION, batch: 'b', chunk: 1 };
     await queue.add(CHUNK_JOB_NAME, data, { jobId: chunkJobId(data), delay: 300_000 });
     const waits = 'what is left of it waits for its next attempt, from 20';

@@ -1,16 +1,16 @@
 import { hintChannel } from '../../../src/redis/hints.ts';
 import { UnrecoverableError, Worker } from 'bullmq';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CHUNK_JOB_NAME, CHUNK_JOB_VERSION, chunkJobId } from '../../../src/contracts/job.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { placeManualHold } from '../../../src/fleet/hold/holds.ts';
 import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../support/worker-in-process.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const redis = testRedis();
 
@@ -83,8 +83,7 @@ describe('a batch older than the newest thousand', () => {
 describe('a batch whose chunks lost their jobs', () => {
   it('gets new ones in place of those that failed for good', async () => {
     const { keys, batch, start, ended } = await world();
-    const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
-    onTestFinished(() => queue.close());
+    const queue = bullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
     await queueChunks(batch.ledger, queue, 'old');
     const failing = new Worker(
       CHUNK_QUEUE_NAME,
@@ -103,8 +102,7 @@ describe('a batch whose chunks lost their jobs', () => {
 it('a batch whose last chunk waits for its next attempt is not stalled, unless its job is lost', async () => {
   const { keys, batch, start, ended, looked, lookAgain, still, stalled } = await world();
   await batch.settle(0, allFailed('rejected', 'CREDIT', ''));
-  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
-  onTestFinished(() => queue.close());
+  const queue = bullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
   const data = { v: CHUNK_JOB_VERSION, batch: 'old', chunk: 1 };
   const jobId = chunkJobId(data);
   await queue.add(CHUNK_JOB_NAME, data, { jobId, delay: 300_000 });
@@ -128,8 +126,7 @@ it.each([
   'a batch %s that waits behind another one is not stalled, unless a job is lost',
   async (_, rate) => {
     const { prefix, keys, batch, start, looked, lookAgain, still, stalled } = await world(rate);
-    const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
-    onTestFinished(() => queue.close());
+    const queue = bullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
     const many = Array.from({ length: 200 }, (_, chunk) => contacts(5, 1_000 + chunk * 5));
     const ahead = await buildBatch(redis.client, prefix, 'ahead', many, { plan: { frame: FRAME } });
     await queueChunks(ahead.ledger, queue, 'ahead');

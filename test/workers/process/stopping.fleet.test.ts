@@ -2,12 +2,12 @@ import type { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { startProcess } from '../../cli/support/process.ts';
 import { run } from '../../cli/support/run.ts';
 import { numbers, type FleetWorker } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import { fleetOnOwnRedis } from '../support/own-redis.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const PATIENCE = { deadlineMs: 30_000 };
 const PREFIX = 'stopping';
@@ -62,8 +62,7 @@ describe('a worker that is told to stop', () => {
   function openBoard(url: string): Queue {
     const redis = new Redis(url);
     onTestFinished(() => redis.disconnect());
-    const board = openBullQueue(QUEUE_NAME, redis, keysOf(PREFIX, 'default'));
-    onTestFinished(() => board.close());
+    const board = bullQueue(QUEUE_NAME, redis, keysOf(PREFIX, 'default'));
     return board;
   }
 

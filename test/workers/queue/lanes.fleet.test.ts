@@ -1,11 +1,11 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { numbers, fleetOn } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const redis = testRedis();
 
@@ -19,8 +19,7 @@ it('a notice overtakes a batch, and the batch moves however many notices there a
   const chunks = contacts(1_500).map((contact) => [contact]);
   const plan = { frame: '{"templateCode":"BATCH","scheduleType":"DIRECTLY"}' };
   const batch = await buildBatch(redis.client, prefix, 'long', chunks, { plan });
-  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keysOf(prefix, 'default'));
-  onTestFinished(() => queue.close());
+  const queue = bullQueue(CHUNK_QUEUE_NAME, redis.client, keysOf(prefix, 'default'));
   await queueChunks(batch.ledger, queue, 'long');
   const accepted = async () => (await batch.read()).counts.accepted;
   await until(async () => (await accepted()) > 20, { what: 'the batch to move' });

@@ -3,12 +3,12 @@ import type { SendOptions } from '../../../src/contracts/send-options.ts';
 import { LedgerReader } from '../../../src/batch/ledger/ledger-reader.ts';
 import { readPossiblySentTwice } from '../../../src/fleet/possibly-sent-twice.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { readNoticeEvents } from '../../support/events.ts';
 import { numbers } from '../../support/fleet.ts';
 import { quotaProxy } from '../../support/redis-proxy.ts';
 import { until } from '../../support/wait.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const NOTICES = 20;
 /** How long the service takes to answer: writes are refused meanwhile. */
@@ -90,8 +90,7 @@ describe('while Redis refuses, an answer of the service', () => {
     const line = await lines.direct({ ...ENV, CONCURRENCY: '1' });
     const { emulator: service } = line;
     const keys = keysOf(line.prefix, 'default');
-    const board = openBullQueue(QUEUE_NAME, client, keys);
-    onTestFinished(() => board.close());
+    const board = bullQueue(QUEUE_NAME, client, keys);
     await board.pause();
     await client.set(keys.events, 'of another program');
     const notices = numbers(3).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] }));

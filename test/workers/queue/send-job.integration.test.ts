@@ -1,12 +1,12 @@
 import { DelayedError, RateLimitError, UnrecoverableError, type Job, type Worker } from 'bullmq';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { loadConfig, type WorkerConfig } from '../../../src/config/config.ts';
 import { QUEUE_NAME } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { InFlight } from '../../../workers/queue/in-flight.ts';
 import { buildSendWorker, lanesOf, type RunJob } from '../../../workers/queue/send-worker.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 /** Commands in a second of one worker that can record and fetch nothing. */
 const MOST_COMMANDS = 60;
@@ -27,8 +27,7 @@ function start(run: (by: number) => RunJob, changes: Partial<WorkerConfig> = {},
   const settings = { ...loadConfig({}, { service: false }).worker, concurrency: 1, ...changes };
   const inFlight = new InFlight();
   const seen = { errors: 0 };
-  const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
-  onTestFinished(() => queue.close());
+  const queue = bullQueue(QUEUE_NAME, redis.client, keys);
   const built = Array.from({ length: count }, (_, by) => {
     const connection = redis.connect({ forWorker: true });
     const lane = lanesOf(settings).notices;

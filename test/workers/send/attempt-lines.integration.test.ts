@@ -1,8 +1,8 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { until } from '../../support/wait.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const lines = room();
 
@@ -28,8 +28,7 @@ it('a notice waits from when it is due, not from when it was queued, also after 
   const contacts = [{ contact: '01000000001' }];
   const receipt = await queue.send({ templateCode: 'T', contacts }, { delay: 3_600_000 });
   const { client } = lines.redis;
-  const board = openBullQueue(QUEUE_NAME, client, keysOf(prefix, 'default'));
-  onTestFinished(() => board.close());
+  const board = bullQueue(QUEUE_NAME, client, keysOf(prefix, 'default'));
   const job = await board.getJob(receipt.id);
   // As if it had been queued an hour and six seconds ago: a worker knows the time of Redis to some milliseconds.
   await client.hset(board.toKey(receipt.id), 'timestamp', (job?.timestamp ?? 0) - 3_606_000);

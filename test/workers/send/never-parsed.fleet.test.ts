@@ -5,11 +5,11 @@ import { expect, it, onTestFinished } from 'vitest';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { encodePayload } from '../../../src/payload/chunk-payload.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
 import { fleetOn } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const redis = testRedis();
 
@@ -58,8 +58,7 @@ it('the contacts of an accepted chunk travel as the bytes they are, unread', asy
   const payload = await encodePayload(contacts);
   await ledger.store('raw', { chunk: 0, size: 1_000, rows: 1, payload });
   await ledger.endImport('raw', 0, 0);
-  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keysOf(prefix, 'default'));
-  onTestFinished(() => queue.close());
+  const queue = bullQueue(CHUNK_QUEUE_NAME, redis.client, keysOf(prefix, 'default'));
   await queueChunks(ledger, queue, 'raw');
 
   const env = { BASE_URL: url };

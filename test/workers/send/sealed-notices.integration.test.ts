@@ -6,13 +6,13 @@ import { encodePayload } from '../../../src/payload/chunk-payload.ts';
 import { batchSeal, sealingOf } from '../../../src/payload/seal.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
 import { run } from '../../cli/support/run.ts';
 import { acceptedNumbers, room } from '../../service-coverage/support/line.ts';
 import { numbers } from '../../support/fleet.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 const KEY = '42'.repeat(32);
 const OTHER_KEY = '43'.repeat(32);
@@ -119,8 +119,7 @@ describe('a notice with PAYLOAD_KEY', () => {
     await redis.client.hset(keys.noticeJob(taken.id), 'data', data ?? '');
     expect(await untilRejected(taken.id)).toMatchObject({ code: 'PAYLOAD_UNREADABLE' });
 
-    const chunks = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
-    onTestFinished(() => chunks.close());
+    const chunks = bullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
     const { ledger } = await buildBatch(redis.client, prefix, 'b', [], { importing: true });
     const seal = batchSeal(sealingOf('default', { payloadKey: KEY }), 'a');
     const payload = await encodePayload(JSON.stringify(NOTICE.contacts), seal);

@@ -1,11 +1,10 @@
 import type { Job, Queue } from 'bullmq';
-import { onTestFinished } from 'vitest';
 import { readHold, readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
 import { countEnded } from '../../../src/notices/ended.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { numbers, fleetOn, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
+import { bullQueue } from '../../support/bull-queue.ts';
 
 /** A fleet that probes a hold often. */
 export function holdingFleet() {
@@ -28,8 +27,7 @@ export function holdingFleet() {
       },
     });
     keys = keysOf(fleet.prefix, 'default');
-    const opened = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keys);
-    onTestFinished(() => opened.close());
+    const opened = bullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keys);
     board = opened;
     return fleet;
   }

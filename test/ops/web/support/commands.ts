@@ -22,3 +22,14 @@ export async function commandsByName(url: string): Promise<[string, number][]> {
     redis.disconnect();
   }
 }
+
+/** How often a server of the test's own ran each command during some work. */
+export async function commandsDuring(url: string, work: () => Promise<unknown>) {
+  const before = new Map(await commandsByName(url));
+  await work();
+  return Object.fromEntries(
+    (await commandsByName(url))
+      .map(([name, calls]) => [name, calls - (before.get(name) ?? 0)] as const)
+      .filter(([, calls]) => calls > 0),
+  );
+}

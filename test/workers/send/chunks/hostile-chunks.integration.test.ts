@@ -1,14 +1,14 @@
 import { constants, deflateRawSync, gzipSync } from 'node:zlib';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { queueChunks } from '../../../../src/batch/import/queue-chunks.ts';
 import { Ledger } from '../../../../src/batch/ledger/ledger.ts';
 import type { Emulator } from '../../../../src/emulator/emulator.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../../batch/support/built-batch.ts';
 import { run } from '../../../cli/support/run.ts';
 import { room } from '../../../service-coverage/support/line.ts';
 import { until } from '../../../support/wait.ts';
+import { bullQueue } from '../../../support/bull-queue.ts';
 
 const lines = room();
 const { redis } = lines;
@@ -40,8 +40,7 @@ async function start() {
   );
   const keys = keysOf(prefix, 'default');
   const ledger = new Ledger(redis.client, keys);
-  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
-  onTestFinished(() => queue.close());
+  const queue = bullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
   /** Stores a batch whose chunks are counted as of two contacts each, and waits until it is over. */
   const end = async (...payloads: readonly Buffer[]) => {
     const plan = { frame: FRAME, chunkSize: 2 };
