@@ -32,8 +32,9 @@ export function headerOf({ headers }: FastifyRequest, name: string): string | un
 /**
  * Identifies callers. There are three ways, and the first that the request uses decides: an API key,
  * the headers of the trusted proxy, the session cookie.
+ * @public the declaration of what the ops server opens names it
  */
-class Access {
+export class Access {
   readonly sessions: Sessions;
   readonly #config: OpsConfig;
   readonly #users: ReadonlyMap<string, User>;
