@@ -22,6 +22,8 @@ import { until } from '../../support/wait.ts';
 const WORKERS = 3;
 const BATCH = 'kill-matrix';
 const START_AFTER_MS = 3_000;
+/** Time for a fleet to start in, before the list that its sending hours interrupt. */
+const FLEET_START_MS = 15_000;
 const MINUTE_MS = 60_000;
 /** The list starts so long before its sending hours end. */
 const LAST_OF_HOURS_MS = 8_000;
@@ -61,14 +63,14 @@ export interface KillMatrix {
 
 /** When a list starts, and the minute in which its sending hours are closed; milliseconds since the epoch. */
 interface Times {
-  readonly startAt: number;
+  readonly startAt?: number;
   readonly closed?: readonly [from: number, to: number];
 }
 
 function timesOf({ isInterrupted }: KillMatrix): Times {
-  const startAt = Date.now() + START_AFTER_MS;
-  if (isInterrupted === undefined) return { startAt };
-  const closesAt = Math.ceil((startAt + LAST_OF_HOURS_MS) / MINUTE_MS) * MINUTE_MS;
+  if (isInterrupted === undefined) return {};
+  const earliest = Date.now() + FLEET_START_MS + START_AFTER_MS + LAST_OF_HOURS_MS;
+  const closesAt = Math.ceil(earliest / MINUTE_MS) * MINUTE_MS;
   return { startAt: closesAt - LAST_OF_HOURS_MS, closed: [closesAt, closesAt + MINUTE_MS] };
 }
 
@@ -100,18 +102,23 @@ export function killMatrix() {
     server = undefined;
   });
 
-  /** `notices import`, run again with the same command whenever it did not end by itself. */
+  /**
+   * `notices import`, run again with the same command whenever it did not end by itself. Only where it was killed before the
+   * batch was there, and its time to start has passed, the batch starts later.
+   */
   function importer(
     file: string,
     chunk: number,
     env: Readonly<Record<string, string>>,
     delivery: string,
-    startAt: string,
+    firstStartAt: number,
+    isThere: () => Promise<boolean>,
   ) {
     let child: ChildProcess | undefined;
     let done = false;
-    const start = () => {
-      const args = ['import', file, '--template', 'KILL', '--batch', BATCH, '--start-at', startAt];
+    const start = (startAt: number) => {
+      const time = new Date(startAt).toISOString();
+      const args = ['import', file, '--template', 'KILL', '--batch', BATCH, '--start-at', time];
       child = spawn(
         process.execPath,
         [CLI, ...args, '--chunk', String(chunk), '--delivery', delivery, '--json'],
@@ -119,13 +126,13 @@ export function killMatrix() {
       );
       children.add(child);
       const current = child;
-      void once(current, 'exit').then(([code]) => {
+      void once(current, 'exit').then(async ([code]) => {
         children.delete(current);
         if (code === 0) done = true;
-        else start();
+        else start((await isThere()) ? startAt : Math.max(startAt, Date.now() + START_AFTER_MS));
       });
     };
-    start();
+    start(firstStartAt);
     return {
       kill: () => child?.kill('SIGKILL'),
       isDone: () => done,
@@ -158,7 +165,6 @@ export function killMatrix() {
     const redisServer = await startRedisServer({ persistence: true });
     server = redisServer;
     const times = timesOf(size);
-    const { startAt, closed } = times;
     const on = await startFleet({
       redisUrl: redisServer.url,
       prefix: 'kill',
@@ -192,7 +198,14 @@ export function killMatrix() {
     })();
 
     // It has passed when the command runs again.
-    const importing = importer(file, chunk, on.env, delivery, new Date(startAt).toISOString());
+    const { closed, startAt = Date.now() + START_AFTER_MS } = times;
+    const isThere = () =>
+      ledger.read(BATCH).then(
+        (batch) => batch !== undefined,
+        // Redis is away: it is asked again when the next run has failed.
+        () => true,
+      );
+    const importing = importer(file, chunk, on.env, delivery, startAt, isThere);
     const live = () => on.workers.filter((worker) => !killed.has(worker.pid));
     const killed = new Set<number>();
     let hits = 0;
