@@ -25,10 +25,11 @@ COPY --from=build /app/package.json /app/sbom.cdx.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/src ./dist/src
 COPY --from=build /app/dist/workers ./dist/workers
-# Files for browsers, which need no build.
+# Files for browsers, which need no build, and the runbook that is a page.
 COPY --from=build /app/src/ops/web/assets ./src/ops/web/assets
+COPY docs/operating.md ./docs/operating.md
 USER node
-# A worker stops taking jobs, finishes the requests in flight, and exits (SHUTDOWN_TIMEOUT_MS).
+# A worker stops taking jobs, finishes the requests in flight, and exits (after at most 40 s).
 STOPSIGNAL SIGTERM
 # Healthy while a worker process of this host has a current heartbeat in Redis.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=20s --retries=3 \

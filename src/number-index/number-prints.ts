@@ -40,6 +40,9 @@ export class NumberPrints {
   sorted(): Float64Array {
     this.#encrypt();
     const all = this.#prints.subarray(0, this.#count).sort();
+    // The caller alone keeps them: they are the most that an import has in memory.
+    this.#prints = new Float64Array(0);
+    this.#count = 0;
     let kept = 0;
     for (const print of all) {
       if (kept === 0 || all[kept - 1] !== print) all[kept++] = print;

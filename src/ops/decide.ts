@@ -274,6 +274,8 @@ async function decideNotice(
   const { data: _data, text: _text, id: _id, stage: _stage, key, ...rest } = entry;
   const kept = key === undefined || releases === true ? rest : { ...rest, key };
   const text = endedText({ ...kept, state });
-  const change = { text, to: state, state, release: releases } as const;
+  // Without a key there is only the mark of a job that was just added, which a repeated add has to find.
+  const release = releases === true && key !== undefined;
+  const change = { text, to: state, state, release } as const;
   return (await changeEnded(redis, keys, entry, change)) ? 'done' : 'gone';
 }

@@ -205,11 +205,16 @@ export async function decodeContacts(bytes: Buffer, by?: Seal): Promise<Contact[
   let contacts: unknown;
   try {
     contacts = JSON.parse(opened.contacts.toString());
-    if (Array.isArray(contacts)) noteOrigins(contacts, opened.origins);
   } catch {
     throw unreadable('are damaged');
   }
-  if (!Array.isArray(contacts)) throw unreadable('are not a list');
+  if (
+    !Array.isArray(contacts) ||
+    !contacts.every((one) => typeof one === 'object' && one !== null)
+  ) {
+    throw unreadable('are not a list of objects');
+  }
+  noteOrigins(contacts, opened.origins);
   return contacts as Contact[];
 }
 

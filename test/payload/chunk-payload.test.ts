@@ -85,7 +85,9 @@ describe('a payload', () => {
       changed[at] = (changed[at] ?? 0) ^ 1;
       expect(await refusal(changed)).toMatch(/are damaged, were changed, or belong elsewhere/);
     }
-    await expect(decodeContacts(await encodePayload('{}'))).rejects.toThrow(/are not a list/);
+    for (const other of ['{}', '[null]', '[{},1]']) {
+      await expect(decodeContacts(await encodePayload(other))).rejects.toThrow(/are not a list/);
+    }
     await expect(decodeContacts(await encodePayload('[{'))).rejects.toThrow(/are damaged/);
   });
 

@@ -208,6 +208,7 @@ it('no file, argument or variable with a secret gets into a layer of the image',
     '!tsconfig.build.json',
     '!src',
     '!workers',
+    '!docs/operating.md',
   ]);
   const set = readFileSync('Dockerfile', 'utf8').match(/^(?:ARG|ENV) \w+/gm);
   expect(set).toEqual(['ARG NODE_IMAGE', 'ENV NODE_ENV']);
@@ -218,6 +219,16 @@ it('the image is built from the program alone, which imports neither scripts nor
   const folders = [...dockerfile.matchAll(/^COPY (\w+) /gm)].map(([, folder]) => folder);
   expect(folders).toEqual(['src', 'workers']);
   expect(dockerfile).toMatch(/^RUN npx --no-install tsc -p tsconfig\.build\.json$/m);
+});
+
+it('the image has the files of the package that the program reads', () => {
+  const dockerfile = readFileSync('Dockerfile', 'utf8');
+  for (const source of ['src/ops/web/assets.ts', 'src/ops/web/pages/help.ts']) {
+    const [, file = ''] = /ofPackage\('(.*?)\/?'\)/.exec(readFileSync(source, 'utf8')) ?? [];
+    expect(dockerfile).toMatch(
+      new RegExp(`^COPY (?:--from=build /app/)?${file} \\./${file}$`, 'm'),
+    );
+  }
 });
 
 it('the image lists the packages that it contains, and no other', () => {

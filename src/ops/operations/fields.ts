@@ -30,12 +30,16 @@ export const code = z.string().min(1).max(64).optional().describe('only with thi
 const NO_MOMENT = `expected ${MOMENT_FORMAT}`;
 const NO_DURATION = `expected a duration such as ${DURATION_EXAMPLES}, or milliseconds`;
 
-/** Milliseconds, or a text that `read` takes. */
-const milliseconds = (takes: string, problem: string, read: (text: string) => number | undefined) =>
+/** Milliseconds, or a text: what `read` takes. */
+const milliseconds = (
+  takes: string,
+  problem: string,
+  read: (given: string | number) => number | undefined,
+) =>
   z
     .union([z.int(problem).min(0, problem), z.string(problem)], problem)
     .transform((given, context) => {
-      const ms = typeof given === 'number' ? given : read(given);
+      const ms = read(given);
       if (ms !== undefined) return ms;
       context.addIssue({ code: 'custom', message: problem });
       return z.NEVER;
@@ -43,7 +47,8 @@ const milliseconds = (takes: string, problem: string, read: (text: string) => nu
     .meta({ takes });
 
 /** A point in time, since the epoch. Text is read as ISO 8601, or as a duration before now. */
-const moment = milliseconds('time', NO_MOMENT, (text) => {
+const moment = milliseconds('time', NO_MOMENT, (given) => {
+  const text = String(given);
   const agoMs = parseDuration(text);
   return agoMs === undefined ? readTime(text) : Math.max(0, Date.now() - agoMs);
 });
@@ -55,7 +60,9 @@ export const timesOf = (happened: string) => ({
 });
 
 /** A duration. Text is read with its unit. */
-export const duration = milliseconds('duration', NO_DURATION, (text) => parseDuration(text));
+export const duration = milliseconds('duration', NO_DURATION, (given) =>
+  typeof given === 'number' ? given : parseDuration(given),
+);
 
 export function whole(min: number, max: number) {
   const message = `expected a whole number from ${min} to ${max}`;

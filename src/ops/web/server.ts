@@ -226,10 +226,10 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
   });
 }
 
-/** Routes with their own limit are counted separately: failed sign-ins do not block the pages. */
+/** Routes with their own limit are counted separately, and so is each limit of a path: pages do not block sign-ins. */
 function keyGenerator({ identity, ip, routeOptions }: FastifyRequest): string {
   const { perMinute } = routeOptions.config;
-  const counted = perMinute === undefined ? '' : (routeOptions.url ?? '');
+  const counted = perMinute === undefined ? '' : `${perMinute} ${routeOptions.url ?? ''}`;
   return `${counted} ${identity === undefined ? networkOf(ip) : identity.name}`;
 }
 

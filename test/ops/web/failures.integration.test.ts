@@ -74,7 +74,7 @@ describe('rejected notices over HTTP', () => {
       notices: { length: 2 },
     });
     expect(list.text).not.toMatch(/0100000\d{4}/);
-    for (const none of ['template=OTHER', 'before=1', 'before=1h', 'state=unknown']) {
+    for (const none of ['template=OTHER', 'before=2020-01-01', 'before=1h', 'state=unknown']) {
       const { json } = await viewer.get(`${PATH}?${none}`);
       expect([none, json['matching']]).toEqual([none, 0]);
     }
@@ -257,7 +257,7 @@ describe('unknown outcomes over HTTP', () => {
       }
       return operator.post(DECIDE, body.toString(), HTML);
     };
-    await send(all, { before: '1' });
+    await send(all, { before: '2020-01-01' });
     expect((await batch.read()).counts).toMatchObject({ unknown: 20 });
     expect(await send(single)).toMatchObject({ status: 303, headers: { location: '/notices' } });
     expect((await viewer.get(PATH)).json).toMatchObject({ contacts: 20, matching: 0 });
@@ -309,7 +309,7 @@ describe('an unknown notice that this server cannot read', () => {
     const page = await operator.get('/notices', HTML);
     expect([page.status, page.text.includes(id)]).toEqual([200, true]);
     const fields = { ids: [id], as: 'discard', why };
-    const shown = { ...fields, before: 1 };
+    const shown = { ...fields, before: Date.UTC(2020, 0) };
     expect((await operator.post(DECIDE, shown)).json).toMatchObject({ gone: 1 });
     expect((await operator.post(DECIDE, fields)).json).toMatchObject({ done: 1 });
   });

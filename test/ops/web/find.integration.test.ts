@@ -100,11 +100,10 @@ describe('a search for a number', () => {
     const logged = (['debug', 'info', 'warn', 'error'] as const).map((one) =>
       vi.spyOn(logger, one),
     );
-    for (const number of [NUMBER, `${NUMBER}x`]) {
-      await viewer.post(PATH, { number });
-      await sendForm(number);
-    }
-    const target: unknown = expect.stringMatching(/^number 010\*+66$/);
+    for (const number of [NUMBER, `${NUMBER}x`]) await viewer.post(PATH, { number });
+    // However it is written.
+    for (const number of ['010-7777-6666', `${NUMBER}x`]) await sendForm(number);
+    const target = 'number 010******66';
     const entry = { who: 'vera', what: 'search', target };
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([entry, entry]);
     const lines = logged.flatMap(({ mock }) => mock.calls.map((line) => JSON.stringify(line)));

@@ -76,7 +76,7 @@ export function operationRoutes(row: Operation): Route[] {
 function inUrl({ shape }: z.ZodObject): z.ZodObject {
   const fields = Object.entries(shape);
   const sent = fields.filter(([, field]) => metaOf(field, 'takes') !== 'phone number');
-  return z.object(Object.fromEntries(sent));
+  return z.strictObject(Object.fromEntries(sent));
 }
 
 function whyField({ why, maxWhy }: Operation): z.ZodRawShape {

@@ -33,7 +33,7 @@ export const FIND: readonly Route[] = [
       const isOn = canFind(context);
       const checked = lookUpNumber(number);
       if (isOn && checked.kind !== 'refused') {
-        const report = await findFor(context, { who: call.name, why: '' }, number);
+        const report = await findFor(context, { who: call.name, why: '' }, checked.number);
         return [searchForm(call), outcome(report, call)];
       }
       void call.reply.code(isOn ? 400 : 409);
