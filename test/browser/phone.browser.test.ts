@@ -119,12 +119,12 @@ describe('a phone of 375 pixels', () => {
       viewport: { width: WIDTH, height: 812 },
     });
     await page.goto('/batches');
-    await page.getByLabel('Created within').selectOption('the last hour');
+    await page.getByLabel('Created since').fill('1h');
     await page.getByLabel('Phase').selectOption('sending');
     await page.getByRole('button', { name: 'Filter' }).click();
     await page.getByText('1 sending batch among 1 of 1').waitFor();
     expect(await page.locator('#batches tbody a').allTextContents()).toEqual(['young']);
-    expect(await page.getByLabel('Created within').inputValue()).toBe('1h');
+    expect(await page.getByLabel('Created since').inputValue()).toBe('1h');
     expect(await page.getByLabel('Phase').inputValue()).toBe('sending');
     await page.getByRole('link', { name: 'Show all' }).click();
     await page.getByText('1 to 2 of 2').waitFor();

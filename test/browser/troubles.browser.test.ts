@@ -357,7 +357,7 @@ describe('an engineer on call', () => {
     // What is typed into a filter is in the same zone.
     await page.goto('/batches?phase=sending');
     for (const typed of ['2026-01-31T09:30', '2026-01-31T09:30:15']) {
-      const since = page.getByLabel('or created since', { exact: true });
+      const since = page.getByLabel('Created since', { exact: true });
       await since.fill(typed);
       await since.press('Enter');
       const zoned = `${typed}+09:00`;
