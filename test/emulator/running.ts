@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts';
 import { EMULATOR_DEFAULTS, type EmulatorOptions } from '../../src/emulator/options.ts';
+import type { AtEnd } from '../support/temporary.ts';
 
 /** What leads a program to the emulator at this address. */
 export const serviceEnv = (url: string) => ({
@@ -10,8 +11,11 @@ export const serviceEnv = (url: string) => ({
 });
 
 /** Starts an emulator that is closed after the test. */
-export async function emulatorWith(options: EmulatorOptions = {}): Promise<Emulator> {
+export async function emulatorWith(
+  options: EmulatorOptions = {},
+  atEnd: AtEnd = onTestFinished,
+): Promise<Emulator> {
   const emulator = await startEmulator(options);
-  onTestFinished(() => emulator.close());
+  atEnd(() => emulator.close());
   return emulator;
 }

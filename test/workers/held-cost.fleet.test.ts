@@ -49,10 +49,8 @@ type Situation = Awaited<ReturnType<typeof open>>;
 async function open({ onTestFinished }: Closers, before?: (redis: Redis) => Promise<unknown>) {
   const { client: redis, url } = await ownRedis({}, onTestFinished);
   await before?.(redis);
-  const worker = await startWorkerInProcess(url, 'cost', {
-    ISSUE_DEADLINE_MS: '2000',
-    TOKEN_BUDGET: '3',
-  });
+  const env = { ISSUE_DEADLINE_MS: '2000', TOKEN_BUDGET: '3' };
+  const worker = await startWorkerInProcess(url, 'cost', env, {}, onTestFinished);
   const queue = new NoticeQueue({ redis: connectionAs('application', url), prefix: 'cost' });
   onTestFinished(() => queue.close());
   /** Commands that Redis has executed, those of scripts included and those of this connection left out. */

@@ -6,18 +6,25 @@ import { lanesOf } from '../../../workers/queue/send-worker.ts';
 import { startWorker } from '../../../workers/process/start-worker.ts';
 import { emulatorWith, serviceEnv } from '../../emulator/running.ts';
 import { environmentAs } from '../../support/redis-users.ts';
+import type { AtEnd } from '../../support/temporary.ts';
 
 /** One worker in the process of the test, and the service that it sends to. */
 export type WorkerInProcess = Awaited<ReturnType<typeof startWorkerInProcess>>;
 
-/** Starts an emulator and a worker, which end with the test. @param env on top of what reaches them */
+/**
+ * Starts an emulator and a worker, which end with the test.
+ *
+ * @param env on top of what reaches them
+ * @param atEnd of a test that runs beside others: its own `onTestFinished`
+ */
 export async function startWorkerInProcess(
   redisUrl: string,
   prefix: string,
   env: Readonly<Record<string, string>> = {},
   emulated: EmulatorOptions = {},
+  atEnd: AtEnd = onTestFinished,
 ) {
-  const emulator = await emulatorWith(emulated);
+  const emulator = await emulatorWith(emulated, atEnd);
   const { service, ...config } = loadConfig(
     environmentAs('worker', {
       REDIS_URL: redisUrl,
@@ -36,8 +43,10 @@ export async function startWorkerInProcess(
     logger: pino({ level: 'debug' }, log),
     abandoned: new AbortController().signal,
   });
-  const stop = async () => worker?.stop();
-  onTestFinished(stop);
+  const stop = async () => {
+    await worker?.stop();
+  };
+  atEnd(stop);
   return {
     emulator,
     /** Its log so far. */

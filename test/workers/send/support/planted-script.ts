@@ -3,8 +3,6 @@ import type { Redis } from 'ioredis';
 /** A part of a script that is replaced by another, or a rule of the worker that is left out. */
 export type Mistake = readonly [part: string, instead: string] | 'settlements are not repeated';
 
-const NEW_STATE = 'setState(number, possiblySent and PENDING_POSSIBLY_SENT or PENDING)';
-
 /** What the settlement model must notice, the law that shows it, and the mistake. */
 export const MISTAKES: readonly (readonly [title: string, law: string, mistake: Mistake])[] = [
   [
@@ -50,7 +48,10 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
   [
     'what waits again is not counted',
     'pending',
-    [`${NEW_STATE}\n  add('pending', size)`, NEW_STATE],
+    [
+      'addPending(size, possiblySent)\nend',
+      "if possiblySent then add('possiblySentPending', size) end\nend",
+    ],
   ],
 ];
 
