@@ -119,7 +119,7 @@ const watchFinding = z.discriminatedUnion('event', [
 /** A finding of the watch, before it is in the stream. */
 export type WatchFinding = Answer<z.output<typeof watchFinding>>;
 
-/** What the watch found (watch.ts): a condition of the account has begun or ended. */
+/** What the watch found (watch.ts): a condition of the account started or ended. */
 export type WatchEvent = EventHead & WatchFinding;
 
 /** An event of the account; `event` tells which kind it is. */

@@ -118,7 +118,7 @@ const JAVASCRIPT_ERRORS: ReadonlySet<string> = new Set([
 /** Where Redis puts the words of an error inside a script; the second form is that of Redis 6. */
 const IN_A_SCRIPT = /^ERR (?:Error running script[^:]*: )?(?:@user_script: ?\d+: )*(?:ERR )?/;
 
-/** Words of Redis about a command or a script that is wrong, whoever sends it and whenever. */
+/** Words of Redis about a command or a script that is wrong at any time and from any connection. */
 const MISTAKES =
   /^(?:user_script:\d+: |Error compiling script|Script attempted to access|wrong number of arg|unknown (?:redis )?(?:sub)?command\b|syntax error|(?:hash )?value is not (?:an integer|a valid float)|(?:min or max|weight value|score) is not)/i;
 

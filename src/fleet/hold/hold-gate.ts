@@ -18,7 +18,7 @@ import {
   type ProbeLimits,
 } from './hold-scripts.ts';
 import { readHolds, type NamedHold } from './holds.ts';
-import { OTHERS_FIRST_MS, OwnTrouble, type Aside } from './trouble.ts';
+import { OTHERS_FIRST_MS, OwnTrouble, type Aside } from './own-trouble.ts';
 
 export interface Passage {
   readonly probes?: Probe;

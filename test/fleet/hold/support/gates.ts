@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest';
 import { HoldGate, type HoldMove } from '../../../../src/fleet/hold/hold-gate.ts';
-import type { Aside } from '../../../../src/fleet/hold/trouble.ts';
+import type { Aside } from '../../../../src/fleet/hold/own-trouble.ts';
 import { hintChannel, Hints } from '../../../../src/redis/hints.ts';
 import type { Keys } from '../../../../src/redis/keys.ts';
 import { ServerClock } from '../../../../src/redis/server-clock.ts';
